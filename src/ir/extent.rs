@@ -1,0 +1,221 @@
+//! Sizes: expressions over numbers, the world size and named dimensions.
+//!
+//! An extent has no place in a block: it is constant during a launch, so shapes are made of extents, and a literal in
+//! program code is one too.
+
+use std::collections::HashMap;
+
+use cranelift_entity::PrimaryMap;
+use smallvec::SmallVec;
+
+use super::entity::{Dim, Extent};
+use super::types::BinaryOp;
+
+/// Extents, one a dimension.
+pub type Shape = SmallVec<[Extent; 4]>;
+
+/// An extent's definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExtentData {
+    /// A number.
+    Int(i64),
+    /// Number of ranks of the world.
+    World,
+    /// A named dimension.
+    Dim(Dim),
+    /// Arithmetic; division truncates.
+    Binary(BinaryOp, Extent, Extent),
+}
+
+/// A named dimension's definition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DimData {
+    /// Its name, unique in the program.
+    pub name: String,
+    /// Its value, for a constant; without one it is bound at launch from the shapes of the arguments.
+    pub value: Option<Extent>,
+}
+
+/// What is known when an extent is evaluated.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    /// The world size, once bound.
+    pub world: Option<i64>,
+    /// The dynamic dimensions, by index, once bound.
+    pub dims: &'a [i64],
+}
+
+/// The extents of a program, each expression once.
+#[derive(Clone, Debug, Default)]
+pub struct Extents {
+    data: PrimaryMap<Extent, ExtentData>,
+    ids: HashMap<ExtentData, Extent>,
+    /// The named dimensions.
+    pub dims: PrimaryMap<Dim, DimData>,
+}
+
+impl Extents {
+    /// The extent with this definition.
+    pub fn intern(&mut self, data: ExtentData) -> Extent {
+        *self.ids.entry(data).or_insert_with(|| self.data.push(data))
+    }
+
+    /// The extent of a number.
+    pub fn int(&mut self, value: i64) -> Extent {
+        self.intern(ExtentData::Int(value))
+    }
+
+    /// An extent's definition.
+    pub fn get(&self, e: Extent) -> ExtentData {
+        self.data[e]
+    }
+
+    /// Number of distinct extents.
+    pub fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// There is no extent.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// Its value with what is known; none if something is missing, overflows, or divides by zero.
+    pub fn eval(&self, e: Extent, known: Known) -> Option<i64> {
+        match self.data[e] {
+            ExtentData::Int(value) => Some(value),
+            ExtentData::World => known.world,
+            ExtentData::Dim(dim) => match self.dims[dim].value {
+                Some(value) => self.eval(value, known),
+                None => known.dims.get(dim.as_u32() as usize).copied(),
+            },
+            ExtentData::Binary(op, a, b) => {
+                let (a, b) = (self.eval(a, known)?, self.eval(b, known)?);
+                match op {
+                    BinaryOp::Add => a.checked_add(b),
+                    BinaryOp::Sub => a.checked_sub(b),
+                    BinaryOp::Mul => a.checked_mul(b),
+                    BinaryOp::Div => a.checked_div(b),
+                    BinaryOp::Rem => a.checked_rem(b),
+                    BinaryOp::Min => Some(a.min(b)),
+                    BinaryOp::Max => Some(a.max(b)),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Its value as a number of the program text, without world and launch.
+    pub fn constant(&self, e: Extent) -> Option<i64> {
+        self.eval(e, Known::default())
+    }
+
+    /// The extent depends on a dimension that is bound at launch.
+    pub fn is_dynamic(&self, e: Extent) -> bool {
+        match self.data[e] {
+            ExtentData::Int(_) | ExtentData::World => false,
+            ExtentData::Dim(dim) => self.dims[dim].value.is_none_or(|v| self.is_dynamic(v)),
+            ExtentData::Binary(_, a, b) => self.is_dynamic(a) || self.is_dynamic(b),
+        }
+    }
+
+    /// Known to be equal: the same polynomial over the world size, the dynamic dimensions and opaque quotients.
+    pub fn same(&self, a: Extent, b: Extent) -> bool {
+        a == b || self.polynomial(a).is_some_and(|p| Some(p) == self.polynomial(b))
+    }
+
+    /// Known to differ, whatever the world and the dynamic dimensions.
+    pub fn differ(&self, a: Extent, b: Extent) -> bool {
+        let (Some(mut p), Some(q)) = (self.polynomial(a), self.polynomial(b)) else { return false };
+        for (term, factor) in q {
+            let sum = p.entry(term).or_insert(0);
+            let Some(difference) = sum.checked_sub(factor) else { return false };
+            *sum = difference;
+        }
+        p.retain(|_, factor| *factor != 0);
+        p.len() == 1 && p.contains_key(&Term::new())
+    }
+
+    fn polynomial(&self, e: Extent) -> Option<HashMap<Term, i64>> {
+        let atom = |data| HashMap::from([(Term::from_slice(&[data]), 1)]);
+        let mut sum = match self.data[e] {
+            ExtentData::Int(value) => HashMap::from([(Term::new(), value)]),
+            ExtentData::World => atom(Atom::World),
+            ExtentData::Dim(dim) => match self.dims[dim].value {
+                Some(value) => self.polynomial(value)?,
+                None => atom(Atom::Dim(dim)),
+            },
+            ExtentData::Binary(op, a, b) => {
+                let (p, q) = (self.polynomial(a)?, self.polynomial(b)?);
+                match (op, self.constant(e)) {
+                    (_, Some(value)) => HashMap::from([(Term::new(), value)]),
+                    (BinaryOp::Add, _) => add(p, q, 1)?,
+                    (BinaryOp::Sub, _) => add(p, q, -1)?,
+                    (BinaryOp::Mul, _) => multiply(&p, &q)?,
+                    _ => atom(Atom::Opaque(e)),
+                }
+            }
+        };
+        sum.retain(|_, factor| *factor != 0);
+        Some(sum)
+    }
+}
+
+/// A factor of a term.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Atom {
+    World,
+    Dim(Dim),
+    Opaque(Extent),
+}
+
+/// A product of atoms, sorted; empty for 1.
+type Term = SmallVec<[Atom; 2]>;
+
+fn add(mut p: HashMap<Term, i64>, q: HashMap<Term, i64>, sign: i64) -> Option<HashMap<Term, i64>> {
+    for (term, factor) in q {
+        let sum = p.entry(term).or_insert(0);
+        *sum = sum.checked_add(factor.checked_mul(sign)?)?;
+    }
+    Some(p)
+}
+
+fn multiply(p: &HashMap<Term, i64>, q: &HashMap<Term, i64>) -> Option<HashMap<Term, i64>> {
+    // Shapes are short; refuse what would grow without bound.
+    const MOST_TERMS: usize = 64;
+    if p.len() * q.len() > MOST_TERMS {
+        return None;
+    }
+    let mut product = HashMap::new();
+    for (a, m) in p {
+        for (b, n) in q {
+            let mut term: Term = a.iter().chain(b).copied().collect();
+            term.sort_unstable();
+            let sum = product.entry(term).or_insert(0i64);
+            *sum = sum.checked_add(m.checked_mul(*n)?)?;
+        }
+    }
+    Some(product)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equality_is_algebraic() {
+        let mut x = Extents::default();
+        let n = x.dims.push(DimData { name: "n".into(), value: None });
+        let (world, n, two, one) = (x.intern(ExtentData::World), x.intern(ExtentData::Dim(n)), x.int(2), x.int(1));
+        let less = x.intern(ExtentData::Binary(BinaryOp::Sub, world, one));
+        let twice = x.intern(ExtentData::Binary(BinaryOp::Mul, two, less));
+        let double = x.intern(ExtentData::Binary(BinaryOp::Mul, world, two));
+        let double_less = x.intern(ExtentData::Binary(BinaryOp::Sub, double, two));
+        assert!(x.same(twice, double_less));
+        assert!(!x.same(twice, double));
+        assert!(x.differ(twice, double), "they differ by the constant 2");
+        assert!(!x.differ(world, n), "they may be equal");
+        assert_eq!(x.eval(twice, Known { world: Some(4), dims: &[] }), Some(6));
+        assert_eq!(x.constant(twice), None);
+    }
+}

@@ -1,0 +1,25 @@
+//! The exchange program: what it consists of, how it is built, and how it reads as text.
+//!
+//! A [`Program`] is a set of [`Entry`]s (the per-rank code) and one host driver that allocates windows and dispatches
+//! the entries. Code is structured: a [`Block`] lists [`Op`]s, and loops, ifs and tasks own blocks. Scalars are
+//! single-assignment values; tiles, variables and arrays are registers that an op may overwrite.
+//!
+//! What an op reads, writes and signals stands in [`effects`] and nowhere else.
+
+pub mod builder;
+pub mod diagnostic;
+pub mod effects;
+pub mod entity;
+pub mod extent;
+pub mod op;
+pub mod program;
+pub mod types;
+
+pub use builder::Builder;
+pub use diagnostic::{Code, Diagnostic, Severity};
+pub use entity::{Array, Block, Buffer, Dim, Entry, Extent, File, Op, Scalar, Task, Tensor, Tile, Var};
+pub use op::{Expr, OpKind, Operand, Region, Staging, TileOrScalar};
+pub use program::{Loc, Program};
+pub use types::{
+    Atomic, BinaryOp, DType, Direction, NotifyOp, ReduceAxis, ReduceOp, ScalarType, TileOp, UnaryOp, WaitCmp,
+};

@@ -1,0 +1,293 @@
+//! The ops.
+
+use smallvec::SmallVec;
+
+use super::entity::{Array, Block, Buffer, Entry, Scalar, Task, Tensor, Tile, Var};
+use super::types::{Atomic, BinaryOp, NotifyOp, ReduceAxis, ReduceOp, TileOp, UnaryOp, WaitCmp};
+
+/// Offsets, or extents known only when the op runs; one a dimension.
+pub type Dims = SmallVec<[Scalar; 4]>;
+
+/// How a scalar is computed from others, without side effect.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// `op a`.
+    Unary(UnaryOp, Scalar),
+    /// `a op b`.
+    Binary(BinaryOp, Scalar, Scalar),
+    /// The value in the type of the result: integers wrap, floats truncate toward zero and saturate.
+    Cast(Scalar),
+    /// `then` where the condition holds, else `other`; both are evaluated.
+    Select {
+        /// The condition, a bool.
+        cond: Scalar,
+        /// The value if it holds.
+        then: Scalar,
+        /// The value if not.
+        other: Scalar,
+    },
+    /// This rank's index in the window's domain.
+    Rank(Tensor),
+    /// Number of ranks of the window's domain.
+    NRanks(Tensor),
+    /// A second name for a value.
+    Copy(Scalar),
+}
+
+/// A tile or a scalar, as second operand of a tile op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TileOrScalar {
+    /// Elementwise.
+    Tile(Tile),
+    /// The same value for every element.
+    Scalar(Scalar),
+}
+
+/// The part of two tensors that a transfer moves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    /// Where it begins in the destination.
+    pub dst: Dims,
+    /// Where it begins in the source.
+    pub src: Dims,
+    /// Its extents.
+    pub shape: Dims,
+}
+
+/// How a transfer is staged on targets that move it through on-chip memory; never changes the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Staging {
+    /// Rows of a chunk; 0 for all.
+    pub chunk_rows: i64,
+    /// Columns of a chunk; 0 for all.
+    pub chunk_cols: i64,
+    /// Two chunks in flight; needs both sizes.
+    pub pipeline: bool,
+}
+
+/// Argument of a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// For a tensor or window parameter.
+    Tensor(Tensor),
+    /// For a scalar parameter.
+    Scalar(Scalar),
+}
+
+/// What an op does. Its effects on memory are in [`super::effects`].
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the line above each op names its operands")]
+pub enum OpKind {
+    // Scalars and control flow: anywhere.
+    /// `dst = expr`.
+    Scalar { dst: Scalar, expr: Expr },
+    /// Begins a mutable scalar: `var = var type = init`.
+    VarDef { var: Var, init: Scalar },
+    /// `dst = var`.
+    VarGet { dst: Scalar, var: Var },
+    /// `var = value`.
+    VarSet { var: Var, value: Scalar },
+    /// Begins a local array, every element `fill`.
+    ArrayDef { array: Array, fill: Scalar },
+    /// `dst = array[index]`.
+    ArrayGet { dst: Scalar, array: Array, index: Scalar },
+    /// `array[index] = value`.
+    ArraySet { array: Array, index: Scalar, value: Scalar },
+    /// Runs `body` with `index` = first, first + step, … while below `end`.
+    For { index: Scalar, first: Scalar, end: Scalar, step: Scalar, body: Block },
+    /// Runs `then` or `other`.
+    If { cond: Scalar, then: Block, other: Option<Block> },
+
+    // Entry: the task graph.
+    /// One InCore scope.
+    At { task: Task, body: Block },
+    /// A view of part of a tensor.
+    Slice { dst: Tensor, src: Tensor, at: Dims },
+
+    // InCore: elements.
+    /// `dst = src[at]`.
+    Read { dst: Scalar, src: Tensor, at: Dims },
+    /// `dst[at] = value`.
+    Write { dst: Tensor, at: Dims, value: Scalar },
+
+    // InCore: tiles.
+    /// `dst = load src[at] [shape of dst]`.
+    Load { dst: Tile, src: Tensor, at: Dims },
+    /// `store src -> dst[at]`.
+    Store { src: Tile, dst: Tensor, at: Dims },
+    /// Every element of `dst` becomes `value`.
+    Full { dst: Tile, value: Scalar },
+    /// `dst = src`.
+    Copy { dst: Tile, src: Tile },
+    /// `dst = src`, converted to the element type of `dst`.
+    Cast { dst: Tile, src: Tile },
+    /// `dst = op a, b`.
+    Tile { op: TileOp, dst: Tile, a: Tile, b: TileOrScalar },
+    /// `dst = op of src along axis`.
+    Reduce { op: ReduceOp, axis: ReduceAxis, dst: Tile, src: Tile },
+
+    // InCore: other ranks.
+    /// Moves `src` of this rank into the window `dst` of `peer`.
+    Put { dst: Tensor, peer: Scalar, src: Tensor, region: Option<Region>, atomic: Atomic, staging: Staging },
+    /// Moves the window `src` of `peer` into `dst` of this rank.
+    Get { dst: Tensor, src: Tensor, peer: Scalar, region: Option<Region>, staging: Staging },
+    /// `dst = src[at]` of `peer`.
+    RemoteLoad { dst: Tile, src: Tensor, peer: Scalar, at: Dims },
+    /// `src -> dst[at]` of `peer`.
+    RemoteStore { src: Tile, dst: Tensor, peer: Scalar, at: Dims, atomic: Atomic },
+    /// Changes the signal cell `window[at]` of `peer`; publishes all that the task wrote before.
+    Notify { window: Tensor, peer: Scalar, at: Dims, value: Scalar, op: NotifyOp },
+    /// Blocks until this rank's cell `window[at]` compares; acquires what the notifier published.
+    Wait { window: Tensor, at: Dims, expected: Scalar, cmp: WaitCmp },
+
+    // Host driver.
+    /// Reserves a symmetric buffer.
+    AllocWindow { buffer: Buffer },
+    /// Types a buffer.
+    Window { dst: Tensor, buffer: Buffer },
+    /// Runs `body` for each rank index in [first, end).
+    Ranks { index: Scalar, first: Scalar, end: Scalar, body: Block },
+    /// `dst = src[rank]`, without the leading axis.
+    SliceRank { dst: Tensor, src: Tensor, rank: Scalar },
+    /// Runs an entry on a rank.
+    Dispatch { entry: Entry, args: Vec<Operand>, device: Scalar },
+}
+
+impl OpKind {
+    /// The name that messages use; the verb in program text where it has one.
+    pub fn name(&self) -> &'static str {
+        match self {
+            OpKind::Scalar { .. } => "scalar",
+            OpKind::VarDef { .. } | OpKind::VarGet { .. } | OpKind::VarSet { .. } => "var",
+            OpKind::ArrayDef { .. } | OpKind::ArrayGet { .. } | OpKind::ArraySet { .. } => "array",
+            OpKind::For { .. } => "for",
+            OpKind::If { .. } => "if",
+            OpKind::At { .. } => "at",
+            OpKind::Slice { .. } => "slice",
+            OpKind::Read { .. } => "read",
+            OpKind::Write { .. } => "write",
+            OpKind::Load { .. } => "load",
+            OpKind::Store { .. } => "store",
+            OpKind::Full { .. } => "full",
+            OpKind::Copy { .. } => "copy",
+            OpKind::Cast { .. } => "cast",
+            OpKind::Tile { op, .. } => op.name(),
+            OpKind::Reduce { op: ReduceOp::Sum, axis: ReduceAxis::Row, .. } => "row_sum",
+            OpKind::Reduce { op: ReduceOp::Max, axis: ReduceAxis::Row, .. } => "row_max",
+            OpKind::Reduce { op: ReduceOp::Sum, axis: ReduceAxis::Col, .. } => "col_sum",
+            OpKind::Reduce { op: ReduceOp::Max, axis: ReduceAxis::Col, .. } => "col_max",
+            OpKind::Put { .. } => "put",
+            OpKind::Get { .. } => "get",
+            OpKind::RemoteLoad { .. } => "remote_load",
+            OpKind::RemoteStore { .. } => "remote_store",
+            OpKind::Notify { .. } => "notify",
+            OpKind::Wait { .. } => "wait",
+            OpKind::AllocWindow { .. } => "alloc_window",
+            OpKind::Window { .. } => "window",
+            OpKind::Ranks { .. } => "ranks",
+            OpKind::SliceRank { .. } => "slice_rank",
+            OpKind::Dispatch { .. } => "dispatch",
+        }
+    }
+
+    /// The blocks that the op owns, in order of execution.
+    pub fn blocks(&self) -> SmallVec<[Block; 2]> {
+        match *self {
+            OpKind::For { body, .. } | OpKind::At { body, .. } | OpKind::Ranks { body, .. } => {
+                smallvec::smallvec![body]
+            }
+            OpKind::If { then, other, .. } => std::iter::once(then).chain(other).collect(),
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// Calls `visit` with every scalar that the op uses, in the order in which the text shows them.
+    pub fn for_each_scalar(&self, mut visit: impl FnMut(Scalar)) {
+        let mut all = |dims: &[Scalar]| dims.iter().copied().for_each(&mut visit);
+        match self {
+            OpKind::Scalar { expr, .. } => match *expr {
+                Expr::Unary(_, a) | Expr::Cast(a) | Expr::Copy(a) => all(&[a]),
+                Expr::Binary(_, a, b) => all(&[a, b]),
+                Expr::Select { cond, then, other } => all(&[cond, then, other]),
+                Expr::Rank(_) | Expr::NRanks(_) => {}
+            },
+            OpKind::VarDef { init: value, .. }
+            | OpKind::VarSet { value, .. }
+            | OpKind::ArrayDef { fill: value, .. }
+            | OpKind::Full { value, .. } => all(&[*value]),
+            OpKind::ArrayGet { index, .. } => all(&[*index]),
+            OpKind::ArraySet { index, value, .. } => all(&[*index, *value]),
+            OpKind::For { first, end, step, .. } => all(&[*first, *end, *step]),
+            OpKind::If { cond, .. } => all(&[*cond]),
+            OpKind::Slice { at, .. } | OpKind::Read { at, .. } | OpKind::Load { at, .. } | OpKind::Store { at, .. } => {
+                all(at)
+            }
+            OpKind::Write { at, value, .. } => {
+                all(at);
+                all(&[*value]);
+            }
+            OpKind::Tile { b: TileOrScalar::Scalar(b), .. } => all(&[*b]),
+            OpKind::Put { peer, region, .. } => {
+                if let Some(r) = region {
+                    all(&r.dst);
+                    all(&[*peer]);
+                    all(&r.src);
+                    all(&r.shape);
+                } else {
+                    all(&[*peer]);
+                }
+            }
+            OpKind::Get { peer, region, .. } => {
+                if let Some(r) = region {
+                    all(&r.dst);
+                    all(&r.src);
+                    all(&[*peer]);
+                    all(&r.shape);
+                } else {
+                    all(&[*peer]);
+                }
+            }
+            OpKind::RemoteLoad { peer, at, .. } | OpKind::RemoteStore { peer, at, .. } => {
+                all(at);
+                all(&[*peer]);
+            }
+            OpKind::Notify { peer, at, value, .. } => {
+                all(at);
+                all(&[*peer, *value]);
+            }
+            OpKind::Wait { at, expected, .. } => {
+                all(at);
+                all(&[*expected]);
+            }
+            OpKind::Ranks { first, end, .. } => all(&[*first, *end]),
+            OpKind::SliceRank { rank, .. } => all(&[*rank]),
+            OpKind::Dispatch { args, device, .. } => {
+                for arg in args {
+                    if let Operand::Scalar(s) = arg {
+                        all(&[*s]);
+                    }
+                }
+                all(&[*device]);
+            }
+            OpKind::VarGet { .. }
+            | OpKind::At { .. }
+            | OpKind::Copy { .. }
+            | OpKind::Cast { .. }
+            | OpKind::Tile { b: TileOrScalar::Tile(_), .. }
+            | OpKind::Reduce { .. }
+            | OpKind::AllocWindow { .. }
+            | OpKind::Window { .. } => {}
+        }
+    }
+
+    /// The scalar that the op defines; loops define their index for their body.
+    pub fn result(&self) -> Option<Scalar> {
+        match *self {
+            OpKind::Scalar { dst, .. }
+            | OpKind::VarGet { dst, .. }
+            | OpKind::ArrayGet { dst, .. }
+            | OpKind::Read { dst, .. } => Some(dst),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A program's storage.
+
+use cranelift_entity::PrimaryMap;
+
+use super::entity::*;
+use super::extent::{ExtentData, Extents, Known, Shape};
+use super::op::{Dims, OpKind};
+use super::types::{DType, Direction, ScalarType};
+
+/// Where in the user's source something was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loc {
+    /// The file, if known.
+    pub file: Option<File>,
+    /// Line, from 1; 0 if unknown.
+    pub line: u32,
+    /// Column, from 1; 0 if unknown.
+    pub column: u32,
+}
+
+/// An op and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpData {
+    /// What it does.
+    pub kind: OpKind,
+    /// Where it was written.
+    pub loc: Loc,
+}
+
+/// A scalar value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScalarData {
+    /// Its type.
+    pub ty: ScalarType,
+    /// What defines it.
+    pub def: ScalarDef,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+}
+
+/// What defines a scalar.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScalarDef {
+    /// A size or an integer literal; type `i64`, and a literal adapts to the integer or float type that is needed.
+    Extent(Extent),
+    /// A float literal.
+    Float(f32),
+    /// `true` or `false`.
+    Bool(bool),
+    /// A parameter of an entry.
+    Param(Entry, u32),
+    /// A parameter of the host driver.
+    HostParam(u32),
+    /// The index of a `for` or `ranks` loop.
+    Index(Op),
+    /// The result of an op.
+    Result(Op),
+}
+
+/// A tensor: shape, element type, and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorData {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents, outermost first; row-major.
+    pub shape: Shape,
+    /// Where it comes from.
+    pub def: TensorDef,
+    /// Where it was written.
+    pub loc: Loc,
+}
+
+/// Where a tensor comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TensorDef {
+    /// A tensor parameter of an entry: memory of this rank only.
+    Param(Entry, u32, Direction),
+    /// A window parameter of an entry: symmetric memory.
+    Window(Entry, u32),
+    /// Part of another tensor of the same entry.
+    Slice(Tensor, Dims),
+    /// A tensor parameter of the host driver.
+    HostParam(u32, Direction),
+    /// A typed view of a buffer, in the host driver.
+    View(Buffer),
+    /// One rank's part of a host tensor.
+    HostSlice(Tensor, Scalar),
+}
+
+/// A tile register.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TileData {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents: known once the world is.
+    pub shape: Shape,
+    /// Where it was written.
+    pub loc: Loc,
+}
+
+/// A mutable scalar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VarData {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Its type.
+    pub ty: ScalarType,
+}
+
+/// A local array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayData {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Element type.
+    pub ty: ScalarType,
+    /// Number of elements: known once the world is.
+    pub len: Extent,
+}
+
+/// A symmetric window buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BufferData {
+    /// Its name, unique in the program.
+    pub name: String,
+    /// How large it is.
+    pub size: BufferSize,
+    /// Where it was written.
+    pub loc: Loc,
+}
+
+/// How large a buffer is: the two forms of allocation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BufferSize {
+    /// A shape of elements.
+    Shape(DType, Shape),
+    /// A number of bytes.
+    Bytes(Extent),
+}
+
+/// A parameter of an entry or of the host driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Param {
+    /// A tensor, or in an entry a window.
+    Tensor(Tensor),
+    /// A scalar.
+    Scalar(Scalar),
+}
+
+/// Per-rank code.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntryData {
+    /// Its name, unique in the program.
+    pub name: String,
+    /// Parameters, in order.
+    pub params: Vec<Param>,
+    /// Its tasks.
+    pub body: Block,
+    /// Where it was written.
+    pub loc: Loc,
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskData {
+    /// Its name.
+    pub name: String,
+    /// Where it was written.
+    pub loc: Loc,
+}
+
+/// The host driver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Parameters, in order; a launch's arguments.
+    pub params: Vec<Param>,
+    /// Allocations, rank loops, dispatches.
+    pub body: Block,
+    /// Where it was written.
+    pub loc: Loc,
+}
+
+/// A whole program. Made by [`super::Builder`]; read by everybody else.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Sizes and named dimensions.
+    pub extents: Extents,
+    /// Scalar values.
+    pub scalars: PrimaryMap<Scalar, ScalarData>,
+    /// Tensors.
+    pub tensors: PrimaryMap<Tensor, TensorData>,
+    /// Tile registers.
+    pub tiles: PrimaryMap<Tile, TileData>,
+    /// Mutable scalars.
+    pub vars: PrimaryMap<Var, VarData>,
+    /// Local arrays.
+    pub arrays: PrimaryMap<Array, ArrayData>,
+    /// Window buffers.
+    pub buffers: PrimaryMap<Buffer, BufferData>,
+    /// Entries, in source order.
+    pub entries: PrimaryMap<Entry, EntryData>,
+    /// Tasks.
+    pub tasks: PrimaryMap<Task, TaskData>,
+    /// Lists of ops.
+    pub blocks: PrimaryMap<Block, Vec<Op>>,
+    /// Ops.
+    pub ops: PrimaryMap<Op, OpData>,
+    /// The host driver; a finished program has one.
+    pub host: Option<Host>,
+    /// Names of source files.
+    pub files: PrimaryMap<File, String>,
+}
+
+impl Program {
+    /// The tensor that a chain of slices is part of.
+    pub fn root(&self, mut tensor: Tensor) -> Tensor {
+        while let TensorDef::Slice(src, _) | TensorDef::HostSlice(src, _) = &self.tensors[tensor].def {
+            tensor = *src;
+        }
+        tensor
+    }
+
+    /// The tensor is symmetric memory: a window, or part of one.
+    pub fn is_window(&self, tensor: Tensor) -> bool {
+        matches!(self.tensors[self.root(tensor)].def, TensorDef::Window(..) | TensorDef::View(_))
+    }
+
+    /// The literal or size that a scalar is, if it is one.
+    pub fn extent_of(&self, scalar: Scalar) -> Option<Extent> {
+        match self.scalars[scalar].def {
+            ScalarDef::Extent(e) => Some(e),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer scalar with what is known, without running anything.
+    pub fn int_value(&self, scalar: Scalar, known: Known) -> Option<i64> {
+        self.extent_of(scalar).and_then(|e| self.extents.eval(e, known))
+    }
+
+    /// The scalar is an integer literal of the program text, which adapts to the type that is needed.
+    pub fn is_int_literal(&self, scalar: Scalar) -> bool {
+        self.extent_of(scalar).is_some_and(|e| matches!(self.extents.get(e), ExtentData::Int(_)))
+    }
+
+    /// Calls `visit` with every op of a block and of the blocks inside, in source order.
+    pub fn walk(&self, block: Block, visit: &mut impl FnMut(Op)) {
+        for &op in &self.blocks[block] {
+            visit(op);
+            for inner in self.ops[op].kind.blocks() {
+                self.walk(inner, visit);
+            }
+        }
+    }
+
+    /// `file:line` of a location, or an empty string.
+    pub fn place(&self, loc: Loc) -> String {
+        match loc.file {
+            Some(file) if loc.line > 0 => format!("{}:{}", self.files[file], loc.line),
+            Some(file) => self.files[file].clone(),
+            None => String::new(),
+        }
+    }
+}
