@@ -5,5 +5,12 @@
 //! `include/pld.h`, which [`capi`] implements; this crate's Rust interface serves the project's own tests and may
 //! change at any time. `ARCHITECTURE.md` is the map.
 
+pub mod capi;
+pub mod codegen;
 pub mod error;
 pub mod ir;
+pub mod kernels;
+pub mod passes;
+pub mod runtime;
+pub mod transport;
+pub mod verify;

@@ -1,0 +1,101 @@
+//! What generated code and its runtime agree on.
+//!
+//! A launch calls the *driver* of the program once a rank with a [`Frame`]. Windows are symmetric: rank `r`'s copy lies
+//! `r * stride` bytes after rank 0's, and a buffer has the same offset in every copy, so an address is the frame's
+//! window base plus constants.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicI32, AtomicU64};
+
+use crate::ir::builder::MAX_RANK;
+
+/// Distance in bytes between the doorbells of neighbouring ranks in [`Frame::bells`].
+pub const BELL_STRIDE: usize = 128;
+
+/// The driver of a compiled program.
+pub type Driver = unsafe extern "C" fn(*mut Frame) -> i32;
+
+/// How a driver ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Exit {
+    /// To its end.
+    Done = 0,
+    /// A run-time check found a mistake: [`Frame::fault`] has it. Nothing was written outside.
+    Fault = 1,
+    /// A wait did not succeed; the runtime knows why.
+    Wait = 2,
+}
+
+/// What one rank's driver gets.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Frame {
+    /// Rank 0's copy of the windows that this launch uses, in this address space.
+    pub windows: *mut u8,
+    /// Values of the dynamic dimensions, indexed by [`crate::ir::Dim`].
+    pub dims: *const i64,
+    /// The launch's arguments, row-major `[host parameter][rank]`: for a tensor the address of the part that the rank
+    /// works on (the same for every rank if the tensor is not sliced by rank; null for ranks of other processes), for a
+    /// scalar its bits, zero-extended.
+    pub args: *const u64,
+    /// Memory for tiles, 64-byte aligned, [`super::Code::scratch_bytes`] long.
+    pub scratch: *mut u8,
+    /// Where the rank is, for reports: generated code stores the number of each task's [`super::Site`] when it begins,
+    /// relaxed.
+    pub place: *const AtomicU64,
+    /// Doorbells: at `bells + peer * BELL_STRIDE` lies a `u32` that is not 0 while `peer` sleeps. A notify that finds it
+    /// so calls [`Hooks::ring`].
+    pub bells: *const u8,
+    /// The runtime's own.
+    pub runtime: *mut c_void,
+    /// This rank.
+    pub rank: u32,
+    /// What a run-time check found, if the driver returned [`Exit::Fault`].
+    pub fault: Fault,
+}
+
+/// What a run-time check found.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// The op: index of a [`super::Site`].
+    pub site: u32,
+    /// A [`FaultKind`].
+    pub kind: u32,
+    /// The dimension, of those in [`super::Site::shape`].
+    pub dim: u32,
+    /// The tensor operand: index into [`super::Site::operands`].
+    pub operand: u32,
+    /// The offsets of the region, or the one offending value first.
+    pub offsets: [i64; MAX_RANK],
+    /// The extents of the region.
+    pub extents: [i64; MAX_RANK],
+}
+
+/// Kind of a run-time mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum FaultKind {
+    /// A region reaches outside its tensor: `offsets`, `extents`, `dim`, `operand` are set.
+    Bounds = 1,
+    /// A peer outside the domain: `offsets[0]` is the peer.
+    Peer = 2,
+    /// An index outside a local array: `offsets[0]` is the index, `extents[0]` the length.
+    Array = 3,
+    /// Integer division by zero.
+    Division = 4,
+    /// A loop step that is not positive: `offsets[0]` is the step.
+    Step = 5,
+}
+
+/// Functions of the runtime that generated code calls off its fast path.
+#[derive(Clone, Copy, Debug)]
+pub struct Hooks {
+    /// Blocks until `*cell` compares with `expected` (`cmp` 0: equal, 1: greater or equal; signed); 0 when it does, with
+    /// acquire ordering, else the launch has failed. Called when the cell does not compare at first sight.
+    pub wait:
+        unsafe extern "C" fn(frame: *mut Frame, cell: *const AtomicI32, expected: i32, cmp: u32, site: u32) -> i32,
+    /// Wakes a sleeping peer.
+    pub ring: unsafe extern "C" fn(frame: *mut Frame, peer: u32),
+}

@@ -1,0 +1,54 @@
+//! Compiled programs, and what is known of their ops when one of them goes wrong.
+
+use super::abi::Driver;
+
+/// What a program is compiled for.
+#[derive(Clone, Debug)]
+pub struct Binding<'a> {
+    /// Number of ranks.
+    pub nranks: u32,
+    /// The rank, if the code serves one rank only; its index is then a constant in the code.
+    pub rank: Option<u32>,
+    /// Bytes between the windows of neighbouring ranks.
+    pub stride: usize,
+    /// Where each buffer lies in a rank's windows.
+    pub layout: &'a crate::passes::plan_windows::Layout,
+    /// Check offsets and peers that are not known when compiling.
+    pub checked: bool,
+}
+
+/// An op that can go wrong, block, or be reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The op as program text, such as `wait signal[src, 0] >= 1`.
+    pub text: String,
+    /// `file:line` where it was written; may be empty.
+    pub place: String,
+    /// Name of its task; empty outside tasks.
+    pub task: String,
+    /// Its tensor operands.
+    pub operands: Vec<SiteOperand>,
+}
+
+/// A tensor operand of a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteOperand {
+    /// Its name in program text.
+    pub name: String,
+    /// `window[3072, 4096] i8`, with the shape in numbers where known.
+    pub ty: String,
+    /// Its extents, -1 where they are bound at launch.
+    pub shape: Vec<i64>,
+}
+
+/// A compiled program.
+pub struct Code {
+    /// Entry point, one call a rank.
+    pub driver: Driver,
+    /// Bytes of tile memory that a rank needs.
+    pub scratch_bytes: usize,
+    /// The program's ops of interest; [`super::abi::Fault::site`] and waits index it.
+    pub sites: Vec<Site>,
+    /// Bytes of machine code.
+    pub code_bytes: usize,
+}

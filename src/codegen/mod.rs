@@ -1,0 +1,3 @@
+//! Machine code from programs, one folder a target.
+
+pub mod cpu;

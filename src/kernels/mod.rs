@@ -1,0 +1,1 @@
+//! Vector work of generated code: copies, tile arithmetic, casts, reductions, atomic adds.

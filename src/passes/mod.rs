@@ -1,0 +1,3 @@
+//! What is decided about a verified program before code is made: one decision a file.
+
+pub mod plan_windows;

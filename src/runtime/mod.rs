@@ -1,0 +1,1 @@
+//! Worlds, executables and launches.
