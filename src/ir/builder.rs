@@ -30,6 +30,8 @@ pub const NOT_CONSTANT: Code = Code("PLD-B004");
 pub const BAD_NAME: Code = Code("PLD-B005");
 /// A shape has no dimensions or too many.
 pub const BAD_SHAPE: Code = Code("PLD-B006");
+/// An argument of a call is not one of the values that it can have.
+pub const BAD_ARGUMENT: Code = Code("PLD-B007");
 
 /// Words with a meaning of their own in program text, which cannot be names.
 pub const KEYWORDS: &[&str] = &[
