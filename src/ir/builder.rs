@@ -18,6 +18,9 @@ use super::types::*;
 /// Most dimensions of a tensor, window or tile.
 pub const MAX_RANK: usize = 8;
 
+/// Most nodes of a size's expression, constants that it names written out: sizes are evaluated recursively.
+pub const MAX_SIZE_WEIGHT: usize = 256;
+
 /// A handle is invalid, or of another program.
 pub const INVALID_HANDLE: Code = Code("PLD-B001");
 /// A call does not fit where it stands.
@@ -30,6 +33,8 @@ pub const NOT_CONSTANT: Code = Code("PLD-B004");
 pub const BAD_NAME: Code = Code("PLD-B005");
 /// A shape has no dimensions or too many.
 pub const BAD_SHAPE: Code = Code("PLD-B006");
+/// The expression of a size is too long.
+pub const LONG_SIZE: Code = Code("PLD-B007");
 
 /// Words with a meaning of their own in program text, which cannot be names.
 pub const KEYWORDS: &[&str] = &[
@@ -224,8 +229,19 @@ impl Builder {
         if self.program.extents.dims.values().any(|d| d.name == name) {
             self.mistake(BAD_NAME, format!("dimension {name:?} is declared twice"), "");
         }
+        let value = value.map(|value| self.check_weight(value));
         let dim = self.program.extents.dims.push(DimData { name: name.into(), value });
         self.program.extents.intern(ExtentData::Dim(dim))
+    }
+
+    /// The extent, or a mistake and 1 in its place if its expression is too long.
+    fn check_weight(&mut self, extent: Extent) -> Extent {
+        if self.program.extents.weight(extent) < MAX_SIZE_WEIGHT {
+            return extent;
+        }
+        let hint = "compute it before, or as a value inside a task";
+        self.mistake(LONG_SIZE, format!("the expression of this size has more than {MAX_SIZE_WEIGHT} terms"), hint);
+        self.program.extents.int(1)
     }
 
     /// The extent of a number.
@@ -300,6 +316,7 @@ impl Builder {
         let sizes = (self.program.extent_of(a), self.program.extent_of(b));
         if let (Some(x), Some(y), Add | Sub | Mul | Div | Rem | Min | Max) = (sizes.0, sizes.1, op) {
             let extent = self.program.extents.intern(ExtentData::Binary(op, x, y));
+            let extent = self.check_weight(extent);
             return self.size(extent);
         }
         let ty = if op.is_comparison() || op.is_logic() { ScalarType::Bool } else { self.common_type(a, b) };
