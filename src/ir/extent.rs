@@ -11,6 +11,9 @@ use smallvec::SmallVec;
 use super::entity::{Dim, Extent};
 use super::types::BinaryOp;
 
+/// Most parts of one extent, those of its constants included: what is done with an extent visits them all.
+pub const MAX_NODES: u32 = 128;
+
 /// Extents, one a dimension.
 pub type Shape = SmallVec<[Extent; 4]>;
 
@@ -49,7 +52,7 @@ pub struct Known<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Extents {
     data: PrimaryMap<Extent, ExtentData>,
-    weights: SecondaryMap<Extent, usize>,
+    nodes: SecondaryMap<Extent, u32>,
     ids: HashMap<ExtentData, Extent>,
     /// The named dimensions.
     pub dims: PrimaryMap<Dim, DimData>,
@@ -61,20 +64,20 @@ impl Extents {
         if let Some(&known) = self.ids.get(&data) {
             return known;
         }
-        let weight = match data {
+        let nodes = match data {
             ExtentData::Int(_) | ExtentData::World => 1,
-            ExtentData::Dim(dim) => self.dims[dim].value.map_or(1, |value| self.weights[value].saturating_add(1)),
-            ExtentData::Binary(_, a, b) => self.weights[a].saturating_add(self.weights[b]).saturating_add(1),
+            ExtentData::Dim(dim) => self.dims[dim].value.map_or(1, |value| 1 + self.nodes[value]),
+            ExtentData::Binary(_, a, b) => 1 + self.nodes[a] + self.nodes[b],
         };
-        let extent = self.data.push(data);
-        self.weights[extent] = weight;
-        self.ids.insert(data, extent);
-        extent
+        let e = self.data.push(data);
+        self.ids.insert(data, e);
+        self.nodes[e] = nodes;
+        e
     }
 
-    /// Number of nodes of its expression, written out as a tree.
-    pub fn weight(&self, e: Extent) -> usize {
-        self.weights[e]
+    /// Number of parts of an extent, those of its constants included.
+    pub fn nodes(&self, e: Extent) -> u32 {
+        self.nodes[e]
     }
 
     /// The extent of a number.
