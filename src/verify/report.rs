@@ -1,0 +1,95 @@
+//! Collects findings and puts them in source order.
+
+use crate::ir::program::Loc;
+use crate::ir::{Diagnostic, Entry, Op, Program};
+
+use super::rules::Rule;
+use super::text::op_text;
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Subject {
+    /// An op; its text is the snippet.
+    Op(Op),
+    /// An entry, or a parameter of it that was written at this place.
+    Entry(Entry, Loc),
+    /// The host driver, or a parameter of it that was written at this place.
+    Host(Loc),
+    /// The program.
+    Program,
+}
+
+/// The findings so far.
+pub(super) struct Report<'a> {
+    program: &'a Program,
+    findings: Vec<(u64, Diagnostic)>,
+}
+
+impl<'a> Report<'a> {
+    pub fn new(program: &'a Program) -> Self {
+        Self { program, findings: Vec::new() }
+    }
+
+    /// Adds a finding; notes and hint are appended to what is returned.
+    pub fn add(&mut self, rule: &Rule, subject: Subject, message: impl Into<String>) -> Finding<'_> {
+        let program = self.program;
+        let (order, loc, snippet) = match subject {
+            Subject::Op(op) => (order(op), program.ops[op].loc, op_text(program, op)),
+            Subject::Entry(entry, loc) => (self.before_block(program.entries[entry].body), loc, String::new()),
+            Subject::Host(loc) => {
+                let order = program.host.as_ref().map_or(u64::MAX, |host| self.before_block(host.body));
+                (order, loc, String::new())
+            }
+            Subject::Program => (u64::MAX, Loc::default(), String::new()),
+        };
+        let diagnostic = Diagnostic {
+            severity: rule.severity,
+            code: rule.code,
+            file: loc.file.map(|file| program.files[file].clone()).unwrap_or_default(),
+            line: loc.line,
+            // A column belongs to a line of source text; the snippet is the op, printed.
+            column: 0,
+            message: message.into(),
+            snippet,
+            notes: Vec::new(),
+            hint: String::new(),
+        };
+        self.findings.push((order, diagnostic));
+        Finding(&mut self.findings.last_mut().expect("it has just been added").1)
+    }
+
+    /// Ops are numbered in source order; what owns a block stands before its first op.
+    fn before_block(&self, block: crate::ir::Block) -> u64 {
+        self.program.blocks[block].first().map_or(u64::MAX - 1, |&op| order(op) - 1)
+    }
+
+    pub fn finish(mut self) -> Vec<Diagnostic> {
+        self.findings.sort_by_key(|(order, _)| *order);
+        self.findings.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+    }
+}
+
+fn order(op: Op) -> u64 {
+    2 * u64::from(op.as_u32()) + 1
+}
+
+/// A finding that may get notes and a hint.
+pub(super) struct Finding<'a>(&'a mut Diagnostic);
+
+impl Finding<'_> {
+    pub fn note(self, note: impl Into<String>) -> Self {
+        let note = note.into();
+        if !note.is_empty() {
+            self.0.notes.push(note);
+        }
+        self
+    }
+
+    pub fn notes(self, notes: impl IntoIterator<Item = String>) -> Self {
+        notes.into_iter().fold(self, Self::note)
+    }
+
+    pub fn hint(self, hint: impl Into<String>) {
+        self.0.hint = hint.into();
+    }
+}
