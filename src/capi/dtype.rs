@@ -7,7 +7,7 @@ pub type pld_dtype_t = u32;
 
 /// Values of `pld_dtype_t`. Elements are widened when they are read as scalars: `f16` and `bf16` to `f32`; `i8`, `u8`,
 /// `i16` and `u16` to `i32`; `u32` and `u64` to `i64`.
-#[repr(u32)]
+#[repr(C)]
 pub enum pld_dtype {
     /// IEEE binary32.
     PLD_DTYPE_F32 = 1,

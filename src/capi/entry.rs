@@ -21,7 +21,7 @@ pub struct pld_entry_t {
 pub type pld_direction_t = u32;
 
 /// Values of `pld_direction_t`.
-#[repr(u32)]
+#[repr(C)]
 pub enum pld_direction {
     /// Read only.
     PLD_IN = 1,

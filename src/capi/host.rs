@@ -24,7 +24,7 @@ pub struct pld_buffer_t {
 pub type pld_operand_kind_t = u32;
 
 /// Values of `pld_operand_kind_t`.
-#[repr(u32)]
+#[repr(C)]
 pub enum pld_operand_kind {
     /// A tensor or a window view.
     PLD_OPERAND_TENSOR = 1,

@@ -52,7 +52,7 @@ impl pld_program_t {
 pub type pld_severity_t = u32;
 
 /// Values of `pld_severity_t`.
-#[repr(u32)]
+#[repr(C)]
 pub enum pld_severity {
     /// Legal, but likely not what is meant.
     PLD_SEVERITY_WARNING = 1,

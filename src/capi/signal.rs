@@ -12,7 +12,7 @@ use super::tensor::pld_tensor_t;
 pub type pld_notify_op_t = u32;
 
 /// Values of `pld_notify_op_t`.
-#[repr(u32)]
+#[repr(C)]
 pub enum pld_notify_op {
     /// Adds, atomically. The usual choice: order does not matter.
     PLD_NOTIFY_ADD = 1,
@@ -24,7 +24,7 @@ pub enum pld_notify_op {
 pub type pld_wait_cmp_t = u32;
 
 /// Values of `pld_wait_cmp_t`. Comparison is signed.
-#[repr(u32)]
+#[repr(C)]
 pub enum pld_wait_cmp {
     /// Until the cell equals the expected value.
     PLD_WAIT_EQ = 1,

@@ -11,7 +11,7 @@ use super::pointer::TextBuffer;
 pub type pld_status_t = i32;
 
 /// Values of `pld_status_t`, grouped by what the caller can do about them.
-#[repr(i32)]
+#[repr(C)]
 pub enum pld_status {
     /// Success.
     PLD_OK = 0,

@@ -15,7 +15,7 @@ use super::tile::pld_tile_t;
 pub type pld_atomic_t = u32;
 
 /// Values of `pld_atomic_t`.
-#[repr(u32)]
+#[repr(C)]
 pub enum pld_atomic {
     /// Overwrites.
     PLD_ATOMIC_NONE = 0,
