@@ -42,8 +42,8 @@
 #define PLD_VERSION_MAJOR 0
 #define PLD_VERSION_MINOR 1
 #define PLD_VERSION_PATCH 0
-/** The header's version: `major * 10000 + minor * 100 + patch`; that of the library is `pld_version()`. */
-#define PLD_VERSION (PLD_VERSION_MAJOR * 10000 + PLD_VERSION_MINOR * 100 + PLD_VERSION_PATCH)
+/** The header's version: `major *10000 + minor *100 + patch`; that of the library is `pld_version()`. */
+#define PLD_VERSION (PLD_VERSION_MAJOR *10000 + PLD_VERSION_MINOR *100 + PLD_VERSION_PATCH)
 
 #if defined(__GNUC__) || defined(__clang__)
 #define PLD_API __attribute__((visibility("default")))
@@ -59,6 +59,33 @@ struct DLManagedTensor;
  * Most dimensions of a tensor, window, tile or transfer.
  */
 #define PLD_MAX_RANK 8
+
+/**
+ * Values of `pld_arg_kind_t`.
+ */
+typedef enum pld_arg_kind {
+  /**
+   * A tensor: `tensor`. In a world of threads the whole one, with its leading rank axis; in a world of processes this
+   * rank's part of it, without.
+   */
+  PLD_ARG_TENSOR = 1,
+  /**
+   * One tensor a rank, without the leading rank axis: `parts`. Worlds of threads only.
+   */
+  PLD_ARG_PARTS = 2,
+  /**
+   * An integer, for a parameter of type `i32` or `i64`: `integer`.
+   */
+  PLD_ARG_INT = 3,
+  /**
+   * A number for a parameter of type `f32`: `real`.
+   */
+  PLD_ARG_FLOAT = 4,
+  /**
+   * For a parameter of type `bool`: `integer`, other than 0 for true.
+   */
+  PLD_ARG_BOOL = 5,
+} pld_arg_kind;
 
 /**
  * Values of `pld_atomic_t`.
@@ -154,6 +181,24 @@ typedef enum pld_dtype {
    */
   PLD_DTYPE_F8E5M2 = 14,
 } pld_dtype;
+
+/**
+ * Values of `pld_log_level_t`.
+ */
+typedef enum pld_log_level {
+  /**
+   * All messages.
+   */
+  PLD_LOG_DEFAULT = 0,
+  /**
+   * Something failed; a status says so too.
+   */
+  PLD_LOG_ERROR = 1,
+  /**
+   * Something was made or ended.
+   */
+  PLD_LOG_INFO = 2,
+} pld_log_level;
 
 /**
  * Values of `pld_notify_op_t`.
@@ -280,6 +325,24 @@ typedef enum pld_status {
 } pld_status;
 
 /**
+ * Values of `pld_transport_t`.
+ */
+typedef enum pld_transport {
+  /**
+   * Threads for `pld_world_create`, shared memory for `pld_world_join`.
+   */
+  PLD_TRANSPORT_DEFAULT = 0,
+  /**
+   * Ranks are threads of this process.
+   */
+  PLD_TRANSPORT_THREAD = 1,
+  /**
+   * Ranks are processes of one host, one process a rank.
+   */
+  PLD_TRANSPORT_SHM = 2,
+} pld_transport;
+
+/**
  * Values of `pld_wait_cmp_t`. Comparison is signed.
  */
 typedef enum pld_wait_cmp {
@@ -294,12 +357,50 @@ typedef enum pld_wait_cmp {
 } pld_wait_cmp;
 
 /**
+ * Values of `pld_wait_policy_t`.
+ */
+typedef enum pld_wait_policy {
+  /**
+   * Spins a little, yields, then sleeps; with more ranks than cores yields at once.
+   */
+  PLD_WAIT_POLICY_AUTO = 0,
+  /**
+   * Spins: the fastest, if every rank has a core of its own.
+   */
+  PLD_WAIT_POLICY_SPIN = 1,
+  /**
+   * Gives the core to others between looks.
+   */
+  PLD_WAIT_POLICY_YIELD = 2,
+  /**
+   * Sleeps at once: uses no CPU.
+   */
+  PLD_WAIT_POLICY_SLEEP = 3,
+} pld_wait_policy;
+
+/**
+ * A program compiled for a world. It keeps the world's memory alive. Any number of threads may use it, but only one
+ * launch of a world runs at a time: another gets `PLD_ERR_BUSY`.
+ */
+typedef struct pld_executable_t pld_executable_t;
+
+/**
  * A program and, until it is finished, its builder.
  *
  * One thread at a time may build it. A finished program may be used by any number of threads at once, until it is
  * destroyed.
  */
 typedef struct pld_program_t pld_program_t;
+
+/**
+ * A launch under way. Any number of threads may use it at once, until one destroys it.
+ */
+typedef struct pld_run_t pld_run_t;
+
+/**
+ * A world. Any number of threads may use it at once, until one destroys it.
+ */
+typedef struct pld_world_t pld_world_t;
 
 /**
  * What a function that can fail returns: `PLD_OK` or one of the other `PLD_ERR_` values. The values never change.
@@ -526,6 +627,93 @@ typedef struct pld_buffer_t {
 } pld_buffer_t;
 
 /**
+ * What an argument is: a value of `enum pld_arg_kind`.
+ */
+typedef uint32_t pld_arg_kind_t;
+
+/**
+ * A tensor in the engine's memory. Made by `pld_tensor_of` or `pld_tensor_of_dlpack`.
+ */
+typedef struct pld_tensor_arg_t {
+  /**
+   * Its first element, aligned to the element's size. Written only if the parameter is not `PLD_IN`.
+   */
+  void *data;
+  /**
+   * Element type.
+   */
+  pld_dtype_t dtype;
+  /**
+   * Number of dimensions.
+   */
+  uint32_t ndims;
+  /**
+   * Its extents, outermost first, in elements.
+   */
+  int64_t shape[PLD_MAX_RANK];
+  /**
+   * Distances between neighbours in each dimension, in elements; all 0 for row-major without gaps, which is also the
+   * only layout that is accepted.
+   */
+  int64_t strides[PLD_MAX_RANK];
+  /**
+   * If not NULL, this DLPack tensor in CPU memory instead of all the above. It stays the caller's.
+   */
+  const struct DLManagedTensor *dlpack;
+} pld_tensor_arg_t;
+
+/**
+ * An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_int`, `pld_arg_float`
+ * or `pld_arg_bool`.
+ */
+typedef struct pld_arg_t {
+  /**
+   * What it is, and so which of the following counts.
+   */
+  pld_arg_kind_t kind;
+  /**
+   * Number of `parts`: that of the ranks.
+   */
+  uint32_t nparts;
+  /**
+   * The tensor.
+   */
+  struct pld_tensor_arg_t tensor;
+  /**
+   * One tensor a rank.
+   */
+  const pld_tensor_arg_t *parts;
+  /**
+   * The integer or bool.
+   */
+  int64_t integer;
+  /**
+   * The number.
+   */
+  double real;
+} pld_arg_t;
+
+/**
+ * Options of `pld_compile`. `pld_compile_options_init` sets the size; 0 is the default everywhere else.
+ */
+typedef struct pld_compile_options_t {
+  /**
+   * `sizeof(pld_compile_options_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * Other than 0: windows keep their contents from launch to launch, and launches need no barrier. By default every
+   * launch sees zeroed windows.
+   */
+  uint32_t persistent;
+  /**
+   * Other than 0: offsets, peers and divisors are not checked when the program runs; a mistake in them is then
+   * undefined behaviour.
+   */
+  uint32_t unchecked;
+} pld_compile_options_t;
+
+/**
  * What an operand of a dispatch is: a value of `enum pld_operand_kind`.
  */
 typedef uint32_t pld_operand_kind_t;
@@ -547,6 +735,90 @@ typedef struct pld_operand_t {
    */
   struct pld_scalar_t scalar;
 } pld_operand_t;
+
+/**
+ * How ranks reach each other's memory: a value of `enum pld_transport`.
+ */
+typedef uint32_t pld_transport_t;
+
+/**
+ * How ranks wait for each other: a value of `enum pld_wait_policy`.
+ */
+typedef uint32_t pld_wait_policy_t;
+
+/**
+ * How important a message is: a value of `enum pld_log_level`.
+ */
+typedef uint32_t pld_log_level_t;
+
+/**
+ * The engine's own all-gather, called by every rank of `pld_world_join` the same number of times in the same order:
+ * `all` receives every rank's `size` bytes, in rank order, `mine` being this rank's. Returns 0 for success. It must end
+ * by itself.
+ */
+typedef int32_t (*pld_exchange_fn)(const void *mine, void *all, size_t size, void *user_data);
+
+/**
+ * Gets a message, NUL-terminated, that lives until the callback returns. Called by any thread that uses the world, also
+ * by several at once.
+ */
+typedef void (*pld_log_fn)(pld_log_level_t level, const char *message, void *user_data);
+
+/**
+ * Options of a world. `pld_world_options_init` sets the size; 0 is the default everywhere else.
+ */
+typedef struct pld_world_options_t {
+  /**
+   * `sizeof(pld_world_options_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * The transport; default by the function that is called.
+   */
+  pld_transport_t transport;
+  /**
+   * Number of ranks. `pld_world_create` needs it; 0 in `pld_world_join` takes it and the rank from the environment.
+   */
+  uint32_t nranks;
+  /**
+   * This process's rank, if `nranks` is not 0. Join only.
+   */
+  uint32_t rank;
+  /**
+   * How ranks wait.
+   */
+  pld_wait_policy_t wait;
+  /**
+   * Messages up to this level are given to `log`.
+   */
+  pld_log_level_t log_level;
+  /**
+   * How long joining, compiling, a wait or a launch may take before it ends with `PLD_ERR_TIMEOUT`, in
+   * microseconds; default 30 seconds.
+   */
+  uint64_t timeout_us;
+  /**
+   * How ranks of `pld_world_join` find each other: `env:` (default) by the variables of the launcher, or
+   * `file:PATH`, a path that is the same on all ranks and new for each job.
+   */
+  const char *bootstrap;
+  /**
+   * Or by this exchange, instead of `bootstrap`; then `nranks` and `rank` must be set.
+   */
+  pld_exchange_fn exchange;
+  /**
+   * Passed to `exchange`.
+   */
+  void *exchange_user_data;
+  /**
+   * Gets messages; default none.
+   */
+  pld_log_fn log;
+  /**
+   * Passed to `log`.
+   */
+  void *log_user_data;
+} pld_world_options_t;
 
 /**
  * As an extent: the number of ranks of the world.
@@ -1327,6 +1599,149 @@ void pld_dispatch(struct pld_program_t *p,
                   const pld_operand_t *args,
                   size_t nargs);
 
+/**
+ * Sets all options to their defaults. `size` is `sizeof(pld_world_options_t)` in the caller's header. Local; callable
+ * from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+ */
+PLD_API
+pld_status_t pld_world_options_init(pld_world_options_t *options,
+                                    size_t size);
+
+/**
+ * Makes a world whose ranks are threads of this process, `options->nranks` of them: one launch runs all ranks, and
+ * takes tensors with the leading rank axis. The caller owns the world and destroys it with `pld_world_destroy`. Local;
+ * callable from any thread.
+ *
+ * Errors: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`, `PLD_ERR_NO_SPACE`, `PLD_ERR_IO`.
+ */
+PLD_API
+pld_status_t pld_world_create(const pld_world_options_t *options,
+                              struct pld_world_t **out_world);
+
+/**
+ * Makes this process one rank of a world of processes. Collective: all ranks call it, and it blocks until they have
+ * met. The environment is read here and never again. A launch takes this rank's own slice of each tensor. The caller
+ * owns the world and destroys it with `pld_world_destroy`. Callable from any thread.
+ *
+ * Errors, the same on every rank that can still be reached: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`,
+ * `PLD_ERR_TIMEOUT` if ranks are missing, `PLD_ERR_MISMATCH`, `PLD_ERR_PEER_LOST`, `PLD_ERR_NO_SPACE`, `PLD_ERR_IO`.
+ */
+PLD_API
+pld_status_t pld_world_join(const pld_world_options_t *options,
+                            struct pld_world_t **out_world);
+
+/**
+ * Leaves the world and frees it; NULL is ignored. Local: a rank that leaves after its part of every launch disturbs
+ * nobody; others that still need it get `PLD_ERR_PEER_LOST`. Never blocks for long. Executables and runs that are
+ * still there may only be destroyed afterwards. Nobody else may use the world any more.
+ */
+PLD_API
+void pld_world_destroy(struct pld_world_t *w);
+
+/**
+ * Ends what all ranks are doing, and all they will do: every call on the world returns `PLD_ERR_ABORTED` with `code` in
+ * its message, on every rank. Local, does not block; callable from any thread at any time.
+ */
+PLD_API
+pld_status_t pld_world_abort(pld_world_t *w,
+                             int32_t code);
+
+/**
+ * The number of ranks; 0 for NULL. Local; callable from any thread.
+ */
+PLD_API uint32_t pld_world_nranks(const struct pld_world_t *w);
+
+/**
+ * This process's rank; -1 if it drives all ranks, or for NULL. Local; callable from any thread.
+ */
+PLD_API int32_t pld_world_rank(const struct pld_world_t *w);
+
+/**
+ * `PLD_OK`, or the error that ended the world, with its report as this thread's last error. A world that has failed
+ * stays failed: destroy it and make another. Local, does not block; callable from any thread.
+ */
+PLD_API
+pld_status_t pld_world_status(const struct pld_world_t *w);
+
+/**
+ * Sets all options to their defaults. `size` is `sizeof(pld_compile_options_t)` in the caller's header. Local; callable
+ * from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+ */
+PLD_API
+pld_status_t pld_compile_options_init(pld_compile_options_t *options,
+                                      size_t size);
+
+/**
+ * Verifies the finished program for this number of ranks, turns it into machine code, and reserves its windows,
+ * zeroed, on every rank. Collective: all ranks compile the same program with the same options, which is compared. Blocks
+ * until all have. `options` may be NULL. The program may be destroyed afterwards. The caller owns the executable and
+ * destroys it with `pld_executable_destroy`.
+ *
+ * Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_VERIFY`,
+ * `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH`, `PLD_ERR_NO_SPACE`, `PLD_ERR_TIMEOUT`, or what ended the world.
+ */
+PLD_API
+pld_status_t pld_compile(const struct pld_program_t *p,
+                         pld_world_t *w,
+                         const pld_compile_options_t *options,
+                         struct pld_executable_t **out_executable);
+
+/**
+ * Runs the program once and blocks until this process's ranks are done. One argument for each parameter of the host
+ * driver, in order; see `pld_arg_t`. Collective. In a world of processes a rank's part runs on the calling thread.
+ *
+ * Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
+ * alignment or aliasing of the arguments), `PLD_ERR_BUSY`, `PLD_ERR_FORKED`. Errors that end the launch and the world
+ * on every rank, the same everywhere: `PLD_ERR_TIMEOUT`, `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`,
+ * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`. The contents of outputs are then undefined.
+ */
+PLD_API
+pld_status_t pld_launch(pld_executable_t *x,
+                        const pld_arg_t *args,
+                        size_t nargs);
+
+/**
+ * As `pld_launch`, but returns at once. The arguments' memory must stay valid until the run is done; the `pld_arg_t` and
+ * lists themselves need not. The caller owns the run and ends it with `pld_run_destroy`.
+ */
+PLD_API
+pld_status_t pld_submit(pld_executable_t *x,
+                        const pld_arg_t *args,
+                        size_t nargs,
+                        struct pld_run_t **out_run);
+
+/**
+ * Zeroes the windows of a persistent executable, as after `pld_compile`. Collective, blocks; between launches.
+ * Errors: `PLD_ERR_INVALID_STATE` if the executable is not persistent, `PLD_ERR_BUSY`, or what ended the world.
+ */
+PLD_API
+pld_status_t pld_executable_reset(pld_executable_t *x);
+
+/**
+ * Frees an executable; NULL is ignored. Local. Nobody else may use it any more; runs of it may still be waited for and
+ * destroyed.
+ */
+PLD_API
+void pld_executable_destroy(struct pld_executable_t *x);
+
+/**
+ * Blocks until the run is done and returns how it ended: see `pld_launch`. With a `timeout_us` of 0 or more no longer
+ * than that: then `PLD_ERR_TIMEOUT`, and the run goes on. May be called again, and by several threads.
+ */
+PLD_API
+pld_status_t pld_run_wait(pld_run_t *run,
+                          int64_t timeout_us);
+
+/**
+ * 1 if the run is done, however it ended; 0 if not, or for NULL. Does not block; callable from any thread.
+ */
+PLD_API int32_t pld_run_done(const struct pld_run_t *run);
+
+/**
+ * Waits until the run is done, and frees it; NULL is ignored. Nobody else may use it any more.
+ */
+PLD_API void pld_run_destroy(struct pld_run_t *run);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
@@ -1421,6 +1836,83 @@ static inline pld_transfer_t pld_region(const pld_scalar_t *dst, size_t ndst, co
   for (i = 0; i < nsrc && i < PLD_MAX_RANK; i++) t.src[i] = src[i];
   for (i = 0; i < ndims && i < PLD_MAX_RANK; i++) t.shape[i] = shape[i];
   return t;
+}
+
+/** A tensor in the engine's memory, row-major without gaps: `pld_tensor_of(x, PLD_DTYPE_F32, PLD_DIMS(1, 256))`. */
+static inline pld_tensor_arg_t pld_tensor_of(void *data, pld_dtype_t dtype, const int64_t *shape, size_t ndims) {
+  pld_tensor_arg_t t;
+  size_t i;
+  t.data = data;
+  t.dtype = dtype;
+  t.ndims = (uint32_t)ndims;
+  for (i = 0; i < PLD_MAX_RANK; i++) {
+    t.shape[i] = i < ndims ? shape[i] : 0;
+    t.strides[i] = 0;
+  }
+  t.dlpack = NULL;
+  return t;
+}
+
+/** A tensor of another library, in CPU memory. */
+static inline pld_tensor_arg_t pld_tensor_of_dlpack(const struct DLManagedTensor *dlpack) {
+  pld_tensor_arg_t t = pld_tensor_of(NULL, 0, NULL, 0);
+  t.dlpack = dlpack;
+  return t;
+}
+
+/** An argument of no kind, for the functions below. */
+static inline pld_arg_t pld_arg_none_(pld_arg_kind_t kind) {
+  pld_arg_t a;
+  a.kind = kind;
+  a.nparts = 0;
+  a.tensor = pld_tensor_of(NULL, 0, NULL, 0);
+  a.parts = NULL;
+  a.integer = 0;
+  a.real = 0;
+  return a;
+}
+
+/** A tensor as argument of a launch: `pld_arg_tensor(x, PLD_DTYPE_F32, PLD_DIMS(nranks, 1, 256))`. */
+static inline pld_arg_t pld_arg_tensor(void *data, pld_dtype_t dtype, const int64_t *shape, size_t ndims) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_TENSOR);
+  a.tensor = pld_tensor_of(data, dtype, shape, ndims);
+  return a;
+}
+
+/** A tensor of another library as argument of a launch. */
+static inline pld_arg_t pld_arg_dlpack(const struct DLManagedTensor *dlpack) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_TENSOR);
+  a.tensor = pld_tensor_of_dlpack(dlpack);
+  return a;
+}
+
+/** One tensor a rank as argument of a launch; the list must live as long as the argument is used. */
+static inline pld_arg_t pld_arg_parts(const pld_tensor_arg_t *parts, size_t nparts) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_PARTS);
+  a.parts = parts;
+  a.nparts = (uint32_t)nparts;
+  return a;
+}
+
+/** An integer as argument of a launch. */
+static inline pld_arg_t pld_arg_int(int64_t value) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_INT);
+  a.integer = value;
+  return a;
+}
+
+/** A number as argument of a launch. */
+static inline pld_arg_t pld_arg_float(double value) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_FLOAT);
+  a.real = value;
+  return a;
+}
+
+/** A truth value as argument of a launch. */
+static inline pld_arg_t pld_arg_bool(int value) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_BOOL);
+  a.integer = value != 0;
+  return a;
 }
 
 /* Builder calls record where they stand, so that mistakes are reported with file and line. */

@@ -7,7 +7,7 @@ use std::path::Path;
 /// The files of `src/capi` that declare something, in the order of the header.
 const NOUNS: &[&str] = &[
     "status", "version", "dtype", "program", "dim", "entry", "task", "scalar", "control", "tensor", "tile", "transfer",
-    "signal", "host",
+    "signal", "host", "log", "world", "arg", "executable", "run",
 ];
 
 #[test]
@@ -68,7 +68,7 @@ fn tidy(text: &str) -> String {
     let mut tidied = String::new();
     for line in text.lines() {
         let comment = line.trim_start().starts_with('*');
-        let line = if comment { line.into() } else { line.replace("t * ", "t *").replace("char * ", "char *") };
+        let line = if comment { line.into() } else { line.replace(" * ", " *") };
         tidied.push_str(&line);
         tidied.push('\n');
     }

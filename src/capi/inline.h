@@ -89,3 +89,80 @@ static inline pld_transfer_t pld_region(const pld_scalar_t *dst, size_t ndst, co
   for (i = 0; i < ndims && i < PLD_MAX_RANK; i++) t.shape[i] = shape[i];
   return t;
 }
+
+/** A tensor in the engine's memory, row-major without gaps: `pld_tensor_of(x, PLD_DTYPE_F32, PLD_DIMS(1, 256))`. */
+static inline pld_tensor_arg_t pld_tensor_of(void *data, pld_dtype_t dtype, const int64_t *shape, size_t ndims) {
+  pld_tensor_arg_t t;
+  size_t i;
+  t.data = data;
+  t.dtype = dtype;
+  t.ndims = (uint32_t)ndims;
+  for (i = 0; i < PLD_MAX_RANK; i++) {
+    t.shape[i] = i < ndims ? shape[i] : 0;
+    t.strides[i] = 0;
+  }
+  t.dlpack = NULL;
+  return t;
+}
+
+/** A tensor of another library, in CPU memory. */
+static inline pld_tensor_arg_t pld_tensor_of_dlpack(const struct DLManagedTensor *dlpack) {
+  pld_tensor_arg_t t = pld_tensor_of(NULL, 0, NULL, 0);
+  t.dlpack = dlpack;
+  return t;
+}
+
+/** An argument of no kind, for the functions below. */
+static inline pld_arg_t pld_arg_none_(pld_arg_kind_t kind) {
+  pld_arg_t a;
+  a.kind = kind;
+  a.nparts = 0;
+  a.tensor = pld_tensor_of(NULL, 0, NULL, 0);
+  a.parts = NULL;
+  a.integer = 0;
+  a.real = 0;
+  return a;
+}
+
+/** A tensor as argument of a launch: `pld_arg_tensor(x, PLD_DTYPE_F32, PLD_DIMS(nranks, 1, 256))`. */
+static inline pld_arg_t pld_arg_tensor(void *data, pld_dtype_t dtype, const int64_t *shape, size_t ndims) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_TENSOR);
+  a.tensor = pld_tensor_of(data, dtype, shape, ndims);
+  return a;
+}
+
+/** A tensor of another library as argument of a launch. */
+static inline pld_arg_t pld_arg_dlpack(const struct DLManagedTensor *dlpack) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_TENSOR);
+  a.tensor = pld_tensor_of_dlpack(dlpack);
+  return a;
+}
+
+/** One tensor a rank as argument of a launch; the list must live as long as the argument is used. */
+static inline pld_arg_t pld_arg_parts(const pld_tensor_arg_t *parts, size_t nparts) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_PARTS);
+  a.parts = parts;
+  a.nparts = (uint32_t)nparts;
+  return a;
+}
+
+/** An integer as argument of a launch. */
+static inline pld_arg_t pld_arg_int(int64_t value) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_INT);
+  a.integer = value;
+  return a;
+}
+
+/** A number as argument of a launch. */
+static inline pld_arg_t pld_arg_float(double value) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_FLOAT);
+  a.real = value;
+  return a;
+}
+
+/** A truth value as argument of a launch. */
+static inline pld_arg_t pld_arg_bool(int value) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_BOOL);
+  a.integer = value != 0;
+  return a;
+}

@@ -10,14 +10,19 @@
 mod build;
 mod guard;
 mod handle;
+mod options;
 mod pointer;
 
+pub mod arg;
 pub mod control;
 pub mod dim;
 pub mod dtype;
 pub mod entry;
+pub mod executable;
 pub mod host;
+pub mod log;
 pub mod program;
+pub mod run;
 pub mod scalar;
 pub mod signal;
 pub mod status;
@@ -26,3 +31,4 @@ pub mod tensor;
 pub mod tile;
 pub mod transfer;
 pub mod version;
+pub mod world;

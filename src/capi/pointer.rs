@@ -5,9 +5,13 @@ use std::ffi::{CStr, c_char};
 
 use crate::error::{Error, Result};
 
+use super::arg::{DLManagedTensor, pld_arg_t, pld_tensor_arg_t};
 use super::dim::pld_dim_t;
+use super::executable::pld_executable_t;
 use super::host::pld_operand_t;
+use super::run::pld_run_t;
 use super::scalar::pld_scalar_t;
+use super::world::pld_world_t;
 
 /// A `const char *`.
 #[derive(Clone, Copy)]
@@ -89,6 +93,51 @@ lists! {
     Dims of pld_dim_t;
     /// A `const pld_operand_t *`.
     Operands of pld_operand_t;
+    /// A `const pld_arg_t *`.
+    Args of pld_arg_t;
+    /// A `const pld_tensor_arg_t *`.
+    Tensors of pld_tensor_arg_t;
+}
+
+macro_rules! objects {
+    ($($(#[$doc:meta])* $name:ident of $object:ty;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[repr(transparent)]
+        pub struct $name(*const $object);
+
+        impl $name {
+            /// The object, which must be there.
+            pub(super) fn get<'a>(self, what: &str) -> Result<&'a $object> {
+                // SAFETY: NULL or alive during the call, as the header demands; it is not changed but through what is
+                // made for several threads.
+                unsafe { self.0.as_ref() }.ok_or_else(|| Error::invalid(format!("{what} is NULL")))
+            }
+        }
+    )*};
+}
+
+// Objects that C sees as changed by the call, although several threads may make it at once.
+objects! {
+    /// A `pld_world_t *`.
+    World of pld_world_t;
+    /// A `pld_executable_t *`.
+    Executable of pld_executable_t;
+    /// A `pld_run_t *`.
+    Run of pld_run_t;
+}
+
+/// A `const struct DLManagedTensor *`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct DlTensor(*const DLManagedTensor);
+
+impl DlTensor {
+    /// The tensor, if there is one.
+    pub(super) fn get<'a>(self) -> Option<&'a DLManagedTensor> {
+        // SAFETY: NULL or alive during the call, as the header demands.
+        unsafe { self.0.as_ref() }
+    }
 }
 
 #[cfg(test)]
