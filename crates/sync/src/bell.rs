@@ -35,9 +35,16 @@ impl Bell {
 
     /// Wakes those who sleep, after the change that they may wait for. No system call if nobody sleeps.
     pub fn ring(&self) {
+        Self::ring_each([self]);
+    }
+
+    /// Rings several bells after one change.
+    pub fn ring_each<'a>(bells: impl IntoIterator<Item = &'a Bell>) {
         fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::Relaxed) != 0 {
-            self.wake();
+        for bell in bells {
+            if bell.sleepers.load(Ordering::Relaxed) != 0 {
+                bell.wake();
+            }
         }
     }
 

@@ -23,10 +23,10 @@ mod atomic {
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 }
 
-/// Tries every interleaving with at most three preemptions, which is where the mistakes of small protocols show.
+/// Tries every interleaving with at most two preemptions, which is where the mistakes of small protocols show.
 #[cfg(all(test, loom))]
 fn model(body: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
+    model.preemption_bound = Some(2);
     model.check(body);
 }

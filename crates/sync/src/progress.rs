@@ -163,6 +163,6 @@ mod model {
 
     #[test]
     fn three_sets_are_clean_in_every_launch() {
-        check::<3>(5);
+        check::<3>(4);
     }
 }
