@@ -85,7 +85,9 @@ impl Function<'_, '_> {
         }
         let program = self.program();
         let mut overruns: SmallVec<[Overrun; 8]> = SmallVec::new();
-        for (dim, (&bound, (at, extent))) in program.tensors[tensor].shape.iter().zip(at.iter().zip(extents)).enumerate() {
+        for (dim, (&bound, (at, extent))) in
+            program.tensors[tensor].shape.iter().zip(at.iter().zip(extents)).enumerate()
+        {
             let whole = at.size == Size::Const(0) && extent.extent.is_some_and(|e| program.extents.same(e, bound));
             if whole {
                 continue;

@@ -4,9 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    BlockArg, InstBuilder, MemFlagsData, SigRef, Type, Value, types,
-};
+use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, SigRef, Type, Value, types};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::FunctionBuilder;
 use smallvec::SmallVec;

@@ -7,14 +7,13 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use smallvec::SmallVec;
 
 use crate::error::Result;
-use crate::ir::program::{Host, Param, ScalarDef, TensorDef};
+use crate::ir::program::{Host, Param, TensorDef};
 use crate::ir::{Block, Entry, OpKind, Operand, Program, Scalar, Tensor};
 
 use super::abi::Frame;
 use super::arguments::named_value;
 use super::function::Function;
 use super::jit::ADDRESS;
-use super::scalar::scalar_type;
 use super::size::Size;
 
 impl Function<'_, '_> {
@@ -92,9 +91,7 @@ impl Function<'_, '_> {
         let passed = self.unit.passed_params(entry);
         let values = passed.into_iter().map(|(number, param)| match (args[number], param) {
             (Operand::Tensor(tensor), _) => self.host_tensor(tensor),
-            (Operand::Scalar(scalar), Param::Scalar(param)) => {
-                self.value_as(scalar, self.program().scalars[param].ty)
-            }
+            (Operand::Scalar(scalar), Param::Scalar(param)) => self.value_as(scalar, self.program().scalars[param].ty),
             (Operand::Scalar(scalar), Param::Tensor(_)) => self.value(scalar),
         });
         let values: SmallVec<[Value; 8]> = values.collect();

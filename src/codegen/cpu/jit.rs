@@ -22,8 +22,9 @@ fn host_isa() -> Result<OwnedTargetIsa> {
 }
 
 fn detect_isa() -> Result<OwnedTargetIsa> {
-    let unsupported =
-        |cause: &dyn std::fmt::Display| Error::new(ErrorKind::Unsupported, format!("no native code on this CPU: {cause}"));
+    let unsupported = |cause: &dyn std::fmt::Display| {
+        Error::new(ErrorKind::Unsupported, format!("no native code on this CPU: {cause}"))
+    };
     let mut flags = settings::builder();
     let verifier = if cfg!(debug_assertions) { "true" } else { "false" };
     for (name, value) in [

@@ -140,11 +140,14 @@ impl Function<'_, '_> {
             DType::Bool => ScalarType::Bool,
             _ => ScalarType::I32,
         };
-        if !matches!(dtype, DType::F16 | DType::BF16) {
-            return Ok(self.value_as(scalar, ty));
-        }
-        if let Some(value) = self.float_literal(scalar) {
-            let bits = if dtype == DType::F16 { f16::from_f32(value).to_bits() } else { bf16::from_f32(value).to_bits() };
+        let literal = self.float_literal(scalar);
+        let bits = match dtype {
+            DType::F16 => literal.map(|value| f16::from_f32(value).to_bits()),
+            DType::BF16 => literal.map(|value| bf16::from_f32(value).to_bits()),
+            DType::F8E4M3 | DType::F8E5M2 => None,
+            _ => return Ok(self.value_as(scalar, ty)),
+        };
+        if let Some(bits) = bits {
             return Ok(self.b.ins().iconst(types::I32, i64::from(bits)));
         }
         let value = self.value_as(scalar, ty);

@@ -149,7 +149,8 @@ impl Function<'_, '_> {
             return ins(op, self, b);
         }
         let minus_one = self.b.ins().icmp_imm_s(IntCC::Equal, b, -1);
-        let one = self.b.ins().iconst(self.type_of(b), 1);
+        let ty = self.type_of(b);
+        let one = self.b.ins().iconst(ty, 1);
         let divisor = self.b.ins().select(minus_one, one, b);
         let quotient = ins(op, self, divisor);
         if op == BinaryOp::Rem {

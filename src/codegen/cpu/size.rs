@@ -131,10 +131,6 @@ impl Function<'_, '_> {
         Size::Value(value)
     }
 
-    pub fn sizes(&mut self, scalars: &[Scalar]) -> Sizes {
-        scalars.iter().map(|&s| self.size(s)).collect()
-    }
-
     /// Ends the launch if a divisor is zero.
     pub fn check_divisor(&mut self, divisor: Value) {
         let zero = self.b.ins().icmp_imm_s(IntCC::Equal, divisor, 0);

@@ -59,14 +59,7 @@ impl Function<'_, '_> {
     }
 
     /// `src -> dst[at]`, of `peer` or of this rank.
-    pub fn store(
-        &mut self,
-        src: Tile,
-        dst: Tensor,
-        peer: Option<Scalar>,
-        at: &[Scalar],
-        atomic: Atomic,
-    ) -> Result<()> {
+    pub fn store(&mut self, src: Tile, dst: Tensor, peer: Option<Scalar>, at: &[Scalar], atomic: Atomic) -> Result<()> {
         let program = self.program();
         let peer = peer.map(|peer| self.peer(peer));
         let at = self.indices(at);
@@ -85,6 +78,9 @@ impl Function<'_, '_> {
     }
 
     pub fn tile_copy(&mut self, dst: Tile, src: Tile) -> Result<()> {
+        if dst == src {
+            return Ok(());
+        }
         let program = self.program();
         let shape = self.extent_indices(&program.tiles[dst].shape);
         let (destination, source) = (self.tile_side(dst), self.tile_side(src));
@@ -97,7 +93,7 @@ impl Function<'_, '_> {
         if from == to {
             return self.tile_copy(dst, src);
         }
-        let kernel = self.kernel(self.unit.kernels.cast(from, to))?;
+        let kernel = self.unit.kernels.cast(from, to);
         let (to, from, len) = (self.tile_address(dst), self.tile_address(src), self.tile_len_value(dst));
         self.call(kernel, None, &[to, from, len]);
         Ok(())
@@ -119,15 +115,7 @@ impl Function<'_, '_> {
         self.elementwise(kernel, op, dtype, dst, a, b)
     }
 
-    fn elementwise(
-        &mut self,
-        kernel: *const u8,
-        op: TileOp,
-        dtype: DType,
-        dst: Tile,
-        a: Tile,
-        b: Value,
-    ) -> Result<()> {
+    fn elementwise(&mut self, kernel: *const u8, op: TileOp, dtype: DType, dst: Tile, a: Tile, b: Value) -> Result<()> {
         let (a, dst, len) = (self.tile_address(a), self.tile_address(dst), self.tile_len_value(dst));
         let by_zero = self.call(kernel, Some(types::I32), &[dst, a, b, len]).expect("the kernel has a result");
         if op == TileOp::Div && !dtype.is_float() {
@@ -137,6 +125,10 @@ impl Function<'_, '_> {
     }
 
     pub fn reduce(&mut self, op: ReduceOp, axis: ReduceAxis, dst: Tile, src: Tile) -> Result<()> {
+        if dst == src {
+            // Equal shapes: the reduced axis has one element.
+            return Ok(());
+        }
         let program = self.program();
         let kernel = self.kernel(self.unit.kernels.reduce(op, axis, program.tiles[src].dtype))?;
         let (to, from) = (self.tile_address(dst), self.tile_address(src));
