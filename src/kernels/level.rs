@@ -97,8 +97,6 @@ mod x86 {
 
     use super::*;
 
-    const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-
     /// [`Level::Avx2`] as a type.
     pub struct Avx2;
 
@@ -122,7 +120,7 @@ mod x86 {
             for i in (0..BLOCK).step_by(8) {
                 // SAFETY: 8 elements from i on lie in both blocks; the caller has F16C.
                 unsafe {
-                    let half = _mm256_cvtps_ph::<NEAREST_EVEN>(_mm256_loadu_ps(x.as_ptr().add(i)));
+                    let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(x.as_ptr().add(i)));
                     _mm_storeu_si128(narrow.as_mut_ptr().add(i).cast(), half);
                 }
             }
@@ -153,7 +151,7 @@ mod x86 {
             for i in (0..BLOCK).step_by(16) {
                 // SAFETY: 16 elements from i on lie in both blocks; the caller has AVX-512.
                 unsafe {
-                    let half = _mm512_cvtps_ph::<NEAREST_EVEN>(_mm512_loadu_ps(x.as_ptr().add(i)));
+                    let half = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(x.as_ptr().add(i)));
                     _mm256_storeu_si256(narrow.as_mut_ptr().add(i).cast(), half);
                 }
             }
