@@ -12,7 +12,9 @@ pub mod effects;
 pub mod entity;
 pub mod extent;
 pub mod op;
+pub mod print;
 pub mod program;
+pub mod syntax;
 pub mod types;
 
 pub use builder::Builder;
