@@ -8,8 +8,7 @@ use crate::ir::program::{BufferSize, ScalarDef};
 use crate::ir::{BinaryOp, Buffer, Expr, Extent, Op, OpKind, Scalar, ScalarType, Tensor, WaitCmp};
 
 use super::range::Interval;
-use super::text::{extent_text, op_text, scalar_text};
-use super::{Context, Position, names, rules};
+use super::{Context, Position, rules};
 
 /// The values of an op's operands are in bounds.
 pub(super) fn check(cx: &mut Context, here: Position) {
@@ -19,7 +18,7 @@ pub(super) fn check(cx: &mut Context, here: Position) {
         OpKind::Scalar { expr: Expr::Binary(BinaryOp::Div | BinaryOp::Rem, a, b), .. }
             if cx.program.scalars[*a].ty.is_int() && cx.ranges.of(*b).value() == Some(0) =>
         {
-            let message = format!("{} is divided by 0", scalar_text(cx.program, *a));
+            let message = format!("{} is divided by 0", cx.names.scalar(*a));
             let divisor = define(cx, *b);
             cx.find(&rules::DIVISION, op, message).note(divisor);
         }
@@ -28,16 +27,18 @@ pub(super) fn check(cx: &mut Context, here: Position) {
             let name = data.name.clone().unwrap_or_else(|| "the array".into());
             let length = cx.ranges.of_extent(data.len);
             if let Some(outside) = outside(cx, here, *index, length) {
-                let text = extent_text(cx.program, data.len);
+                let text = cx.names.extent(data.len);
                 let note = format!("{name} is array {} [{text}]{}", data.ty, equals(&text, length));
-                let taken = taken(cx, *index, outside);
-                cx.find(&rules::ARRAY_INDEX, op, format!("element {outside} is outside {name}")).note(note).note(taken);
+                let from = define(cx, *index);
+                cx.find(&rules::ARRAY_INDEX, op, format!("element {outside} is outside {name}")).note(note).note(from);
             }
         }
         OpKind::For { step, .. } if cx.ranges.of(*step).max < 1 => {
-            let message = format!("the step of this loop is {}", scalar_text(cx.program, *step));
+            let message = format!("the step of this loop is {}", cx.names.scalar(*step));
             let note = define(cx, *step);
-            cx.find(&rules::STEP, op, message).note(note).hint("count up, and compute the descending value from the index");
+            cx.find(&rules::STEP, op, message)
+                .note(note)
+                .hint("count up, and compute the descending value from the index");
         }
         OpKind::Slice { dst, src, at } => {
             let shape = cx.program.tensors[*dst].shape.clone();
@@ -47,8 +48,8 @@ pub(super) fn check(cx: &mut Context, here: Position) {
         OpKind::Wait { window, expected, cmp, .. } => expectation(cx, op, *window, *expected, *cmp),
         _ => {}
     }
-    if let Some((peer, window)) = peer(kind) {
-        check_peer(cx, here, peer, window);
+    if let Some(peer) = kind.peer() {
+        check_peer(cx, here, peer);
     }
     for effect in effects::effects(cx.program, kind) {
         if let Place::Memory { tensor, at, span, .. } = effect.place {
@@ -75,6 +76,7 @@ enum Length {
 /// A region is inside its tensor, as far as that is certain.
 fn region(cx: &mut Context, here: Position, verb: &str, tensor: Tensor, at: &Dims, span: &Span) {
     let program = cx.program;
+    let names = cx.names;
     let lengths: Vec<Length> = match span {
         Span::Whole => return,
         Span::Element => vec![Length::One; at.len()],
@@ -99,22 +101,22 @@ fn region(cx: &mut Context, here: Position, verb: &str, tensor: Tensor, at: &Dim
     for (dim, (&offset, &length)) in at.iter().zip(&lengths).enumerate() {
         let extent = program.tensors[tensor].shape[dim];
         let Some(outside) = overreach(cx, here, offset, length, extent) else { continue };
-        let name = names::tensor(program, tensor);
+        let name = names.tensor(tensor);
         let kind = cx.kind(here.op).name();
         let (message, hint) = match outside {
             Overreach::Before(offset) => {
                 (format!("{kind} {verb} before the beginning of {name}, at {offset} of dimension {dim}"), String::new())
             }
             Overreach::Past(last) => {
-                let size = extent_text(program, extent);
+                let size = names.extent(extent);
                 let hint = match length {
-                    Length::One => format!("the last one is {}", less_one(program, extent, cx)),
+                    Length::One => format!("the last one is {}", last_index(cx, extent)),
                     _ => format!("offset + extent is at most {size}{}", equals(&size, cx.ranges.of_extent(extent))),
                 };
                 (format!("{kind} {verb} past the end of {name}, at {last} of dimension {dim}"), hint)
             }
         };
-        let mut notes = vec![names::tensor_is(program, tensor)];
+        let mut notes = vec![names.tensor_is(tensor)];
         notes[0].push_str(&in_numbers(cx, tensor));
         notes.push(define(cx, offset));
         if let Length::Scalar(s) = length {
@@ -143,10 +145,9 @@ fn overreach(cx: &Context, here: Position, offset: Scalar, length: Length, exten
     }
     // The largest end that certainly occurs.
     let (length_taken, together) = match length {
-        Length::Scalar(s) => (
-            cx.ranges.takes_bounds(s, conditions),
-            cx.ranges.takes_bounds_together(offset, s, conditions),
-        ),
+        Length::Scalar(s) => {
+            (cx.ranges.takes_bounds(s, conditions), cx.ranges.takes_bounds_together(offset, s, conditions))
+        }
         _ => (l.value().is_some(), offset_taken && l.value().is_some()),
     };
     let sum = |a: i64, b: i64| i128::from(a) + i128::from(b);
@@ -174,7 +175,7 @@ fn overreach(cx: &Context, here: Position, offset: Scalar, length: Length, exten
     terms.extend(length_extent.map(|l| (l, 1)));
     let past = cx.program.extents.sum(&terms, cx.known)?.saturating_add(i64::from(length_extent.is_none()));
     (past > 0).then(|| {
-        let end = extent_text(cx.program, extent);
+        let end = cx.names.extent(extent);
         let last = past - 1;
         Overreach::Past(if last == 0 { end } else { format!("{end} + {last}") })
     })
@@ -196,10 +197,11 @@ fn launch_constant(cx: &Context, length: Length) -> bool {
     }
 }
 
-fn less_one(program: &crate::ir::Program, extent: Extent, cx: &Context) -> String {
+/// The largest index of a dimension.
+fn last_index(cx: &Context, extent: Extent) -> String {
     match cx.ranges.of_extent(extent).value() {
         Some(value) => (value - 1).to_string(),
-        None => format!("{} - 1", extent_text(program, extent)),
+        None => format!("{} - 1", cx.names.extent(extent)),
     }
 }
 
@@ -218,14 +220,15 @@ fn in_numbers(cx: &Context, tensor: Tensor) -> String {
         shape.iter().map(|&e| cx.ranges.of_extent(e).value().map(|v| v.to_string())).collect();
     let Some(numbers) = numbers else { return String::new() };
     let numbers = format!("[{}]", numbers.join(", "));
-    if numbers == names::shape(cx.program, shape) { String::new() } else { format!(", which is {numbers}") }
+    if numbers == cx.names.shape(shape) { String::new() } else { format!(", which is {numbers}") }
 }
 
 /// `row = e * 192 + 3 is 0 to 3072`: where a value comes from and what it can be; empty for literals.
 fn define(cx: &Context, scalar: Scalar) -> String {
     let program = cx.program;
+    let names = cx.names;
     let range = cx.ranges.of(scalar);
-    let text = scalar_text(program, scalar);
+    let text = names.scalar(scalar);
     let values = match range.value() {
         Some(value) if value.to_string() == text => return String::new(),
         Some(value) => format!("is {value}"),
@@ -233,7 +236,7 @@ fn define(cx: &Context, scalar: Scalar) -> String {
         None => format!("is {} to {}", range.min, range.max),
     };
     let definition = match program.scalars[scalar].def {
-        ScalarDef::Result(op) | ScalarDef::Index(op) if program.scalars[scalar].name.is_some() => op_text(program, op),
+        ScalarDef::Result(op) | ScalarDef::Index(op) if program.scalars[scalar].name.is_some() => names.op(op),
         _ => text.clone(),
     };
     match (definition.starts_with("for ") || definition.starts_with("ranks "), values.is_empty()) {
@@ -264,31 +267,11 @@ fn outside(cx: &Context, here: Position, index: Scalar, length: Interval) -> Opt
     }
 }
 
-fn taken(cx: &Context, scalar: Scalar, _value: i64) -> String {
-    define(cx, scalar)
-}
-
-fn peer(kind: &OpKind) -> Option<(Scalar, Tensor)> {
-    match *kind {
-        OpKind::Put { dst: window, peer, .. }
-        | OpKind::Get { src: window, peer, .. }
-        | OpKind::RemoteLoad { src: window, peer, .. }
-        | OpKind::RemoteStore { dst: window, peer, .. }
-        | OpKind::Notify { window, peer, .. } => Some((peer, window)),
-        _ => None,
-    }
-}
-
-fn check_peer(cx: &mut Context, here: Position, peer: Scalar, window: Tensor) {
+fn check_peer(cx: &mut Context, here: Position, peer: Scalar) {
     let world = cx.ranges.world();
-    let symbolic = cx.program.extent_of(cx.original(peer)).and_then(|e| cx.program.extents.above_world(e));
-    let _ = window;
     let Some(outside) = outside(cx, here, peer, world) else { return };
     let kind = cx.kind(here.op).name();
-    let note = match cx.known.world {
-        Some(world) => format!("the world has {}, 0 to {}", names::count(world as usize, "rank"), world - 1),
-        None => "ranks are 0 to world - 1".into(),
-    };
+    let note = cx.all_ranks();
     let from = define(cx, peer);
     cx.find(&rules::PEER, here.op, format!("{kind} goes to rank {outside}, which does not exist"))
         .note(note)
@@ -298,23 +281,22 @@ fn check_peer(cx: &mut Context, here: Position, peer: Scalar, window: Tensor) {
 
 fn view(cx: &mut Context, op: Op, dst: Tensor, buffer: Buffer) {
     let program = cx.program;
+    let names = cx.names;
     let (view, buffer) = (&program.tensors[dst], &program.buffers[buffer]);
     let bytes = |size: i64, shape: &[Extent]| {
         shape.iter().try_fold(size, |n, &e| n.checked_mul(program.extents.eval(e, cx.known)?))
     };
     let needed = bytes(view.dtype.size(), &view.shape);
     let (has, is) = match &buffer.size {
-        BufferSize::Bytes(n) => (bytes(1, &[*n]), format!("bytes {}", extent_text(program, *n))),
-        BufferSize::Shape(dtype, shape) => {
-            (bytes(dtype.size(), shape), format!("{} {dtype}", names::shape(program, shape)))
-        }
+        BufferSize::Bytes(n) => (bytes(1, &[*n]), format!("bytes {}", names.extent(*n))),
+        BufferSize::Shape(dtype, shape) => (bytes(dtype.size(), shape), format!("{} {dtype}", names.shape(shape))),
     };
     if let (Some(needed), Some(has)) = (needed, has)
         && needed > has
     {
-        let name = names::tensor(program, dst);
+        let name = names.tensor(dst);
         cx.find(&rules::VIEW_SIZE, op, format!("{name} needs {needed} bytes, but {} has {has}", buffer.name))
-            .note(format!("{name} is {} {}", names::shape(program, &view.shape), view.dtype))
+            .note(format!("{name} is {} {}", names.shape(&view.shape), view.dtype))
             .note(format!("{} = alloc_window {is}", buffer.name))
             .hint(format!("allocate at least {needed} bytes, or view less"));
     }
@@ -328,7 +310,7 @@ fn expectation(cx: &mut Context, op: Op, window: Tensor, expected: Scalar, cmp: 
     };
     if never {
         let value = if range.value().is_some() { range.min.to_string() } else { format!("at least {}", range.min) };
-        let name = names::tensor(cx.program, window);
+        let name = cx.names.tensor(window);
         cx.find(&rules::EXPECTATION, op, format!("a cell of {name} can never be {value}"))
             .note(format!("signals are int32: {} to {}", cell.min, cell.max));
     }

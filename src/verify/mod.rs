@@ -18,8 +18,9 @@ pub mod range;
 mod report;
 pub mod rules;
 mod structure;
-mod text;
 mod types;
+
+use std::cell::OnceCell;
 
 use cranelift_entity::SecondaryMap;
 
@@ -28,24 +29,20 @@ use crate::ir::extent::Known;
 use crate::ir::program::{Param, TensorDef};
 use crate::ir::{Block, Diagnostic, Entry, Extent, Op, OpKind, Program, Scalar, Task, Tensor};
 
+use names::Names;
 use range::{Entered, Ranges};
 use report::{Finding, Report, Subject};
 use rules::Rule;
 
-/// Deepest nesting of blocks. Whatever comes after the verifier may recurse over blocks.
-pub const MAX_NESTING: usize = 64;
-
 /// Every mistake in a program, errors and warnings, in source order; with the size of the world once it is known.
 pub fn verify(program: &Program, world: Option<u32>) -> Vec<Diagnostic> {
-    let mut report = Report::new(program);
-    if !structure::nesting(program, &mut report) {
-        return report.finish();
-    }
+    let text = OnceCell::new();
+    let names = Names::new(program, &text);
     let mut verifier = Verifier {
-        cx: Context::new(program, world, report),
+        cx: Context::new(program, world, names),
         values: structure::Values::new(program),
         signals: comm::Signals::default(),
-        uses: host::Uses::new(program),
+        uses: host::Uses::default(),
     };
     verifier.program();
     verifier.cx.report.finish()
@@ -61,11 +58,12 @@ struct Context<'a> {
     roots: SecondaryMap<Tensor, Option<Tensor>>,
     /// Whether the size of a tile is sound, once it has been looked at.
     sized: Vec<Option<bool>>,
+    names: Names<'a>,
     report: Report<'a>,
 }
 
 impl<'a> Context<'a> {
-    fn new(program: &'a Program, world: Option<u32>, report: Report<'a>) -> Self {
+    fn new(program: &'a Program, world: Option<u32>, names: Names<'a>) -> Self {
         let mut roots = SecondaryMap::with_capacity(program.tensors.len());
         for (tensor, data) in &program.tensors {
             // A part comes after what it is a part of.
@@ -75,7 +73,15 @@ impl<'a> Context<'a> {
             };
         }
         let known = Known { world: world.map(i64::from), dims: &[] };
-        Self { program, known, ranges: Ranges::new(program, world), roots, sized: vec![None; program.tiles.len()], report }
+        Self {
+            program,
+            known,
+            ranges: Ranges::new(program, world),
+            roots,
+            sized: vec![None; program.tiles.len()],
+            names,
+            report: Report::new(program, names),
+        }
     }
 
     fn kind(&self, op: Op) -> &'a OpKind {
@@ -92,6 +98,14 @@ impl<'a> Context<'a> {
 
     fn is_window(&self, tensor: Tensor) -> bool {
         matches!(self.program.tensors[self.root(tensor)].def, TensorDef::Window(..) | TensorDef::View(_))
+    }
+
+    /// `the world has 4 ranks, 0 to 3`.
+    fn all_ranks(&self) -> String {
+        match self.known.world {
+            Some(world) => format!("the world has {}, 0 to {}", names::count(world as usize, "rank"), world - 1),
+            None => "ranks are 0 to world - 1".into(),
+        }
     }
 
     /// Two sizes are equal in every launch.
@@ -201,7 +215,7 @@ impl Verifier<'_> {
                 bounds::check(&mut self.cx, here);
             }
             comm::check(&mut self.cx, here);
-            self.signals.note(&self.cx, here);
+            self.signals.note(&mut self.cx, here);
             self.uses.check(&mut self.cx, here);
             for (index, inner) in kind.blocks().into_iter().enumerate() {
                 self.inner(inner, index, kind, here);

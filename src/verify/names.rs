@@ -1,55 +1,84 @@
-//! How messages name things.
+//! How messages name things: as the program's text does.
 
-use crate::ir::program::TensorDef;
-use crate::ir::{Program, Scalar, Tensor, Tile};
-use super::text::{extent_text, scalar_text, tensor_type_text};
+use std::cell::OnceCell;
 
-/// A tensor's name, or what it is part of.
-pub(super) fn tensor(program: &Program, tensor: Tensor) -> String {
-    let mut prefix = "";
-    let mut at = tensor;
-    loop {
-        let data = &program.tensors[at];
-        match (&data.name, &data.def) {
-            (Some(name), _) => return format!("{prefix}{name}"),
-            (None, TensorDef::HostSlice(src, rank)) => {
-                return format!("{}[{}]", self::tensor(program, *src), scalar_text(program, *rank));
-            }
-            (None, TensorDef::Slice(src, _)) => {
-                prefix = "the slice of ";
-                at = *src;
-            }
-            (None, TensorDef::View(buffer)) => return format!("{prefix}a view of {}", program.buffers[*buffer].name),
-            (None, _) => return format!("{prefix}an unnamed tensor"),
-        }
+use crate::ir::print::Text;
+use crate::ir::program::Param;
+use crate::ir::{Extent, Op, Program, Scalar, Tensor, Tile};
+
+/// The program's text, made when the first finding needs it.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a> {
+    program: &'a Program,
+    text: &'a OnceCell<Text<'a>>,
+}
+
+impl<'a> Names<'a> {
+    pub fn new(program: &'a Program, text: &'a OnceCell<Text<'a>>) -> Self {
+        Self { program, text }
     }
-}
 
-/// `x is tensor[1, 256] f32`.
-pub(super) fn tensor_is(program: &Program, tensor: Tensor) -> String {
-    format!("{} is {}", self::tensor(program, tensor), tensor_type_text(program, tensor))
-}
+    fn text(self) -> &'a Text<'a> {
+        self.text.get_or_init(|| Text::new(self.program))
+    }
 
-/// A tile's name.
-pub(super) fn tile(program: &Program, tile: Tile) -> String {
-    program.tiles[tile].name.clone().unwrap_or_else(|| "the tile".into())
-}
+    /// An op on one line.
+    pub fn op(self, op: Op) -> String {
+        self.text().op(op)
+    }
 
-/// `t is [1, 256] f32`.
-pub(super) fn tile_is(program: &Program, tile: Tile) -> String {
-    let data = &program.tiles[tile];
-    format!("{} is {} {}", self::tile(program, tile), shape(program, &data.shape), data.dtype)
-}
+    /// A value: its name, or how it is computed.
+    pub fn scalar(self, scalar: Scalar) -> String {
+        self.text().scalar(scalar)
+    }
 
-/// `[1, world]`.
-pub(super) fn shape(program: &Program, shape: &[crate::ir::Extent]) -> String {
-    let extents: Vec<String> = shape.iter().map(|&e| extent_text(program, e)).collect();
-    format!("[{}]", extents.join(", "))
-}
+    /// `scale is f32`.
+    pub fn scalar_is(self, scalar: Scalar) -> String {
+        format!("{} is {}", self.scalar(scalar), self.program.scalars[scalar].ty)
+    }
 
-/// `scale is f32`.
-pub(super) fn scalar_is(program: &Program, scalar: Scalar) -> String {
-    format!("{} is {}", scalar_text(program, scalar), program.scalars[scalar].ty)
+    /// A size.
+    pub fn extent(self, extent: Extent) -> String {
+        self.text().extent(extent)
+    }
+
+    /// `[1, world]`.
+    pub fn shape(self, shape: &[Extent]) -> String {
+        let extents: Vec<String> = shape.iter().map(|&e| self.extent(e)).collect();
+        format!("[{}]", extents.join(", "))
+    }
+
+    /// A tensor's name.
+    pub fn tensor(self, tensor: Tensor) -> String {
+        self.text().tensor(tensor)
+    }
+
+    /// `x is tensor[1, 256] f32`.
+    pub fn tensor_is(self, tensor: Tensor) -> String {
+        format!("{} is {}", self.tensor(tensor), self.text().tensor_type(tensor))
+    }
+
+    /// `x: tensor[1, 256] f32 in`.
+    pub fn param(self, param: Param) -> String {
+        self.text().param(param)
+    }
+
+    /// ` (moe.cpp:12)`, where an op was written; empty if unknown.
+    pub fn at(self, op: Op) -> String {
+        let place = self.program.place(self.program.ops[op].loc);
+        if place.is_empty() { place } else { format!(" ({place})") }
+    }
+
+    /// A tile's name.
+    pub fn tile(self, tile: Tile) -> &'a str {
+        self.text().tile(tile)
+    }
+
+    /// `t is tile [1, 256] f32`.
+    pub fn tile_is(self, tile: Tile) -> String {
+        let data = &self.program.tiles[tile];
+        format!("{} is a tile {} {}", self.tile(tile), self.shape(&data.shape), data.dtype)
+    }
 }
 
 /// `1 argument`, `2 arguments`.

@@ -13,12 +13,10 @@ use smallvec::SmallVec;
 
 use crate::ir::extent::{ExtentData, Extents};
 use crate::ir::program::{Param, ScalarDef};
-use crate::ir::{
-    BinaryOp, Block, DType, Expr, Extent, Op, OpKind, Operand, Program, Scalar, ScalarType, UnaryOp,
-};
+use crate::ir::{BinaryOp, Block, DType, Expr, Extent, Op, OpKind, Operand, Program, Scalar, ScalarType, UnaryOp};
 
 /// The integers from `min` to `max`, both included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interval {
     /// The smallest.
     pub min: i64,
@@ -227,6 +225,11 @@ impl Ranges {
     /// The interval of an extent.
     pub fn of_extent(&self, extent: Extent) -> Interval {
         self.extents[extent.index()]
+    }
+
+    /// The size of the world.
+    pub fn world(&self) -> Interval {
+        self.world
     }
 
     /// Both bounds of the scalar's interval are taken, on some rank and in some iteration, by an op under that many

@@ -1,20 +1,22 @@
 //! Collects findings and puts them in source order.
 
-use crate::ir::program::Loc;
-use crate::ir::{Diagnostic, Entry, Op, Program};
+use crate::ir::program::{Loc, Param, TensorDef};
+use crate::ir::{Block, Diagnostic, Entry, Op, Program, Tensor};
 
+use super::names::Names;
 use super::rules::Rule;
-use super::text::op_text;
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Subject {
     /// An op; its text is the snippet.
     Op(Op),
-    /// An entry, or a parameter of it that was written at this place.
-    Entry(Entry, Loc),
-    /// The host driver, or a parameter of it that was written at this place.
-    Host(Loc),
+    /// An entry.
+    Entry(Entry),
+    /// A tensor parameter of an entry or of the host driver.
+    Param(Tensor),
+    /// The host driver.
+    Host,
     /// The program.
     Program,
 }
@@ -22,23 +24,37 @@ pub(super) enum Subject {
 /// The findings so far.
 pub(super) struct Report<'a> {
     program: &'a Program,
+    names: Names<'a>,
     findings: Vec<(u64, Diagnostic)>,
 }
 
 impl<'a> Report<'a> {
-    pub fn new(program: &'a Program) -> Self {
-        Self { program, findings: Vec::new() }
+    pub fn new(program: &'a Program, names: Names<'a>) -> Self {
+        Self { program, names, findings: Vec::new() }
     }
 
     /// Adds a finding; notes and hint are appended to what is returned.
     pub fn add(&mut self, rule: &Rule, subject: Subject, message: impl Into<String>) -> Finding<'_> {
         let program = self.program;
         let (order, loc, snippet) = match subject {
-            Subject::Op(op) => (order(op), program.ops[op].loc, op_text(program, op)),
-            Subject::Entry(entry, loc) => (self.before_block(program.entries[entry].body), loc, String::new()),
-            Subject::Host(loc) => {
+            Subject::Op(op) => (order(op), program.ops[op].loc, self.names.op(op)),
+            Subject::Entry(entry) => {
+                let data = &program.entries[entry];
+                (self.before_block(data.body), data.loc, format!("entry {}", data.name))
+            }
+            Subject::Param(tensor) => {
+                let data = &program.tensors[tensor];
+                let body = match data.def {
+                    TensorDef::Param(entry, ..) | TensorDef::Window(entry, _) => Some(program.entries[entry].body),
+                    _ => program.host.as_ref().map(|host| host.body),
+                };
+                let order = body.map_or(u64::MAX, |body| self.before_block(body));
+                (order, data.loc, self.names.param(Param::Tensor(tensor)))
+            }
+            Subject::Host => {
                 let order = program.host.as_ref().map_or(u64::MAX, |host| self.before_block(host.body));
-                (order, loc, String::new())
+                let loc = program.host.as_ref().map_or(Loc::default(), |host| host.loc);
+                (order, loc, "host".into())
             }
             Subject::Program => (u64::MAX, Loc::default(), String::new()),
         };
@@ -59,7 +75,7 @@ impl<'a> Report<'a> {
     }
 
     /// Ops are numbered in source order; what owns a block stands before its first op.
-    fn before_block(&self, block: crate::ir::Block) -> u64 {
+    fn before_block(&self, block: Block) -> u64 {
         self.program.blocks[block].first().map_or(u64::MAX - 1, |&op| order(op) - 1)
     }
 

@@ -30,12 +30,11 @@ macro_rules! rules {
 
 rules! {
     // Structure.
-    NESTING = "PLD-V001" Error "nesting": "Blocks nest deeper than the limit; nothing else is checked then";
-    SCOPE = "PLD-V002" Error "scope": "An op stands where it is not allowed";
-    UNDEFINED = "PLD-V003" Error "undefined": "A value is used outside the block that defines it, or before it is defined";
-    NO_HOST = "PLD-V004" Error "no-host": "The program has no host driver";
-    NO_DISPATCH = "PLD-V005" Warning "no-dispatch": "The host driver dispatches nothing";
-    UNUSED_ENTRY = "PLD-V006" Warning "unused-entry": "An entry is never dispatched";
+    SCOPE = "PLD-V001" Error "scope": "An op stands where it is not allowed";
+    UNDEFINED = "PLD-V002" Error "undefined": "A value is used outside the block that defines it, or before it is defined";
+    NO_HOST = "PLD-V003" Error "no-host": "The program has no host driver";
+    NO_DISPATCH = "PLD-V004" Warning "no-dispatch": "The host driver dispatches nothing";
+    UNUSED_ENTRY = "PLD-V005" Warning "unused-entry": "An entry is never dispatched";
 
     // Types and shapes.
     OPERANDS = "PLD-V010" Error "operand-types": "Scalar operands have types that do not go together";

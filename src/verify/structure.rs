@@ -6,37 +6,14 @@ use crate::ir::effects::{self, Place, Scope};
 use crate::ir::program::{Loc, Param, ScalarDef};
 use crate::ir::{Array, Buffer, Expr, Op, OpKind, Operand, Program, Scalar, Tensor, Tile, Var};
 
-use super::report::{Report, Subject};
-use super::text::scalar_text;
-use super::{Context, MAX_NESTING, Position, names, rules};
-
-/// Nothing nests too deep for the recursive walks of everything else. Does not recurse itself.
-pub(super) fn nesting(program: &Program, report: &mut Report) -> bool {
-    let bodies = program.entries.values().map(|e| e.body).chain(program.host.as_ref().map(|h| h.body));
-    let mut todo: Vec<_> = bodies.map(|body| (body, 0)).collect();
-    let mut shallow = true;
-    while let Some((block, depth)) = todo.pop() {
-        for &op in &program.blocks[block] {
-            for inner in program.ops[op].kind.blocks() {
-                if depth < MAX_NESTING {
-                    todo.push((inner, depth + 1));
-                } else if shallow {
-                    shallow = false;
-                    let message = format!("blocks nest deeper than {MAX_NESTING}");
-                    report.add(&rules::NESTING, Subject::Op(op), message).hint(
-                        "flatten the loops, or compute a combined condition instead of nesting ifs",
-                    );
-                }
-            }
-        }
-    }
-    shallow
-}
+use super::report::Subject;
+use super::{Context, Position, rules};
 
 /// What a program must have.
 pub(super) fn program(cx: &mut Context) {
     if cx.program.host.is_none() {
-        let hint = "allocate the windows and dispatch an entry on every rank: ranks r in 0..world { dispatch ... device r }";
+        let hint =
+            "allocate the windows and dispatch an entry on every rank: ranks r in 0..world { dispatch ... device r }";
         cx.report.add(&rules::NO_HOST, Subject::Program, "the program has no host driver").hint(hint);
     }
 }
@@ -218,6 +195,7 @@ fn uses_and_definitions(program: &Program, op: Op, used: &mut Vec<Value>, made: 
 
 fn undefined(cx: &mut Context, op: Op, value: Value) {
     let program = cx.program;
+    let names = cx.names;
     let or = |name: &Option<String>, otherwise: &str| name.clone().unwrap_or_else(|| otherwise.into());
     let no_loc = Loc::default();
     let (name, loc) = match value {
@@ -226,10 +204,10 @@ fn undefined(cx: &mut Context, op: Op, value: Value) {
                 ScalarDef::Index(op) | ScalarDef::Result(op) => program.ops[op].loc,
                 _ => no_loc,
             };
-            (scalar_text(program, s), loc)
+            (names.scalar(s), loc)
         }
-        Value::Tensor(t) => (names::tensor(program, t), program.tensors[t].loc),
-        Value::Tile(t) => (names::tile(program, t), program.tiles[t].loc),
+        Value::Tensor(t) => (names.tensor(t), program.tensors[t].loc),
+        Value::Tile(t) => (names.tile(t).into(), program.tiles[t].loc),
         Value::Var(v) => (or(&program.vars[v].name, "the variable"), no_loc),
         Value::Array(a) => (or(&program.arrays[a].name, "the array"), no_loc),
         Value::Buffer(b) => (program.buffers[b].name.clone(), program.buffers[b].loc),

@@ -6,12 +6,11 @@ use crate::ir::extent::Shape;
 use crate::ir::op::Dims;
 use crate::ir::program::{BufferSize, Param, TensorDef};
 use crate::ir::{
-    Array, BinaryOp, DType, Expr, Extent, Op, OpKind, Region, Scalar, ScalarType, Tensor, Tile, TileOp,
-    TileOrScalar, UnaryOp,
+    Array, BinaryOp, DType, Expr, Extent, Op, OpKind, Region, Scalar, ScalarType, Tensor, Tile, TileOp, TileOrScalar,
+    UnaryOp,
 };
 
 use super::report::Subject;
-use super::text::{extent_text, scalar_text};
 use super::{Context, Position, names, rules};
 
 /// Bytes that no tensor, tile or window of a 64-bit machine exceeds.
@@ -20,18 +19,14 @@ const MOST_BYTES: i64 = 1 << 47;
 /// Sizes of parameters.
 pub(super) fn params(cx: &mut Context) {
     let program = cx.program;
-    let entries = program.entries.iter().flat_map(|(entry, data)| data.params.iter().map(move |p| (Some(entry), p)));
-    let host = program.host.iter().flat_map(|host| host.params.iter().map(|p| (None, p)));
-    for (entry, param) in entries.chain(host) {
+    let names = cx.names;
+    let entries = program.entries.values().flat_map(|entry| &entry.params);
+    for param in entries.chain(program.host.iter().flat_map(|host| &host.params)) {
         let &Param::Tensor(tensor) = param else { continue };
         let data = &program.tensors[tensor];
-        let subject = match entry {
-            Some(entry) => Subject::Entry(entry, data.loc),
-            None => Subject::Host(data.loc),
-        };
         let fixed = matches!(data.def, TensorDef::Window(..));
-        let name = names::tensor(program, tensor);
-        check_shape(cx, subject, &name, data.dtype, &data.shape, Sizes { fixed, least: 0 });
+        let name = names.tensor(tensor);
+        check_shape(cx, Subject::Param(tensor), &name, data.dtype, &data.shape, Sizes { fixed, least: 0 });
     }
 }
 
@@ -51,7 +46,7 @@ fn check_shape(cx: &mut Context, subject: Subject, name: &str, dtype: DType, sha
         None => Some(bytes),
     });
     if sound && bytes.is_none() {
-        let message = format!("{name} of shape {} {dtype} is too large", names::shape(cx.program, shape));
+        let message = format!("{name} of shape {} {dtype} is too large", cx.names.shape(shape));
         cx.report.add(&rules::BAD_SIZE, subject, message).note(format!("at most {MOST_BYTES} bytes can be addressed"));
     }
     sound && bytes.is_some()
@@ -59,7 +54,8 @@ fn check_shape(cx: &mut Context, subject: Subject, name: &str, dtype: DType, sha
 
 fn check_size(cx: &mut Context, subject: Subject, name: &str, extent: Extent, sizes: Sizes) -> bool {
     let program = cx.program;
-    let text = extent_text(program, extent);
+    let names = cx.names;
+    let text = names.extent(extent);
     let dynamic = program.extents.is_dynamic(extent);
     if sizes.fixed && dynamic {
         let message = format!("the size {text} of {name} is only bound at launch");
@@ -112,32 +108,41 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
                 & integer(cx, op, *end, "a loop bound")
                 & integer(cx, op, *step, "a loop step")
         }
-        OpKind::Ranks { first, end, .. } => {
-            integer(cx, op, *first, "a rank") & integer(cx, op, *end, "a rank")
-        }
+        OpKind::Ranks { first, end, .. } => integer(cx, op, *first, "a rank") & integer(cx, op, *end, "a rank"),
         OpKind::If { cond, .. } => condition(cx, op, *cond),
         OpKind::Slice { dst, src, at } => {
             let data = &cx.program.tensors[*dst];
             offsets(cx, op, *src, at, "offset")
-                && same_rank(cx, op, *src, data.shape.len(), &names::shape(cx.program, &data.shape))
-                && check_shape(cx, Subject::Op(op), "the slice", data.dtype, &data.shape, Sizes { fixed: false, least: 0 })
+                && same_rank(cx, op, *src, data.shape.len(), &cx.names.shape(&data.shape))
+                && check_shape(
+                    cx,
+                    Subject::Op(op),
+                    "the slice",
+                    data.dtype,
+                    &data.shape,
+                    Sizes { fixed: false, least: 0 },
+                )
         }
         OpKind::Read { src, at, .. } => storage(cx, op, *src, "read") & offsets(cx, op, *src, at, "offset"),
         OpKind::Write { dst, at, value } => {
-            let name = names::tensor(cx.program, *dst);
+            let name = cx.names.tensor(*dst);
             storage(cx, op, *dst, "written")
-                && offsets(cx, op, *dst, at, "offset") & convertible(cx, op, *value, cx.program.tensors[*dst].dtype, &name)
+                && offsets(cx, op, *dst, at, "offset")
+                    & convertible(cx, op, *value, cx.program.tensors[*dst].dtype, &name)
         }
         OpKind::Load { dst, src, at } | OpKind::RemoteLoad { dst, src, at, .. } => {
-            tile_size(cx, op, *dst) & tile_and_tensor(cx, op, *dst, *src) & offsets(cx, op, *src, at, "offset") & peer(cx, op)
+            tile_size(cx, op, *dst)
+                & tile_and_tensor(cx, op, *dst, *src)
+                & offsets(cx, op, *src, at, "offset")
+                & peer(cx, op)
         }
         OpKind::Store { src, dst, at } | OpKind::RemoteStore { src, dst, at, .. } => {
             tile_and_tensor(cx, op, *src, *dst) & offsets(cx, op, *dst, at, "offset") & peer(cx, op)
         }
         OpKind::Full { dst, value } => {
             let dtype = cx.program.tiles[*dst].dtype;
-            let name = names::tile(cx.program, *dst);
-            tile_size(cx, op, *dst) & convertible(cx, op, *value, dtype, &name)
+            let name = cx.names.tile(*dst);
+            tile_size(cx, op, *dst) & convertible(cx, op, *value, dtype, name)
         }
         OpKind::Copy { dst, src } => {
             tile_size(cx, op, *dst) & same_dtype(cx, op, *dst, *src) & same_tile_shape(cx, op, *dst, *src)
@@ -164,7 +169,7 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         }
         OpKind::Window { dst, .. } => {
             let data = &cx.program.tensors[*dst];
-            let name = names::tensor(cx.program, *dst);
+            let name = cx.names.tensor(*dst);
             check_shape(cx, Subject::Op(op), &name, data.dtype, &data.shape, Sizes { fixed: true, least: 0 })
         }
         OpKind::SliceRank { rank, .. } => integer(cx, op, *rank, "a rank"),
@@ -190,14 +195,14 @@ fn compatible(cx: &Context, a: Scalar, b: Scalar) -> bool {
 }
 
 fn expression(cx: &mut Context, op: Op, dst: Scalar, expr: &Expr) -> bool {
-    let program = cx.program;
+    let names = cx.names;
     match *expr {
         Expr::Unary(UnaryOp::Neg, a) if is_number(ty(cx, a)) => true,
         Expr::Unary(UnaryOp::Not, a) if ty(cx, a) == ScalarType::Bool => true,
         Expr::Unary(unary, a) => {
             let wants = if unary == UnaryOp::Not { "a bool" } else { "a number" };
             let message = format!("{unary} takes {wants}, not {}", ty(cx, a));
-            cx.find(&rules::OPERANDS, op, message).note(names::scalar_is(program, a));
+            cx.find(&rules::OPERANDS, op, message).note(names.scalar_is(a));
             false
         }
         Expr::Binary(binary, a, b) => binary_operands(cx, op, binary, a, b) && fitting_literals(cx, op, a, b),
@@ -215,7 +220,7 @@ fn expression(cx: &mut Context, op: Op, dst: Scalar, expr: &Expr) -> bool {
 }
 
 fn binary_operands(cx: &mut Context, op: Op, binary: BinaryOp, a: Scalar, b: Scalar) -> bool {
-    let program = cx.program;
+    let names = cx.names;
     let (ta, tb) = (ty(cx, a), ty(cx, b));
     let bools = ta == ScalarType::Bool && tb == ScalarType::Bool;
     let numbers = is_number(ta) && is_number(tb);
@@ -233,22 +238,22 @@ fn binary_operands(cx: &mut Context, op: Op, binary: BinaryOp, a: Scalar, b: Sca
         _ => "two numbers",
     };
     cx.find(&rules::OPERANDS, op, format!("{binary} takes {wants}, not {ta} and {tb}"))
-        .note(names::scalar_is(program, a))
-        .note(names::scalar_is(program, b));
+        .note(names.scalar_is(a))
+        .note(names.scalar_is(b));
     false
 }
 
 fn mixed(cx: &mut Context, op: Op, what: &str, a: Scalar, b: Scalar) {
-    let program = cx.program;
+    let names = cx.names;
     let (ta, tb) = (ty(cx, a), ty(cx, b));
     let hint = match (ta == ScalarType::F32, tb == ScalarType::F32) {
-        (true, false) => format!("write cast({}, f32)", scalar_text(program, b)),
-        (false, true) => format!("write cast({}, f32)", scalar_text(program, a)),
+        (true, false) => format!("write cast({}, f32)", names.scalar(b)),
+        (false, true) => format!("write cast({}, f32)", names.scalar(a)),
         _ => String::new(),
     };
     cx.find(&rules::OPERANDS, op, format!("{what} {ta} and {tb}"))
-        .note(names::scalar_is(program, a))
-        .note(names::scalar_is(program, b))
+        .note(names.scalar_is(a))
+        .note(names.scalar_is(b))
         .hint(hint);
 }
 
@@ -288,9 +293,10 @@ fn integer(cx: &mut Context, op: Op, scalar: Scalar, what: &str) -> bool {
     let sound = ty(cx, scalar).is_int();
     if !sound {
         let program = cx.program;
-        let hint = format!("write cast({}, i32)", scalar_text(program, scalar));
+        let names = cx.names;
+        let hint = format!("write cast({}, i32)", names.scalar(scalar));
         cx.find(&rules::NOT_INTEGER, op, format!("{what} is an integer, not {}", program.scalars[scalar].ty))
-            .note(names::scalar_is(program, scalar))
+            .note(names.scalar_is(scalar))
             .hint(hint);
     }
     sound
@@ -300,9 +306,10 @@ fn condition(cx: &mut Context, op: Op, cond: Scalar) -> bool {
     let sound = ty(cx, cond) == ScalarType::Bool;
     if !sound {
         let program = cx.program;
-        let hint = format!("compare it: {} != 0", scalar_text(program, cond));
+        let names = cx.names;
+        let hint = format!("compare it: {} != 0", names.scalar(cond));
         cx.find(&rules::NOT_BOOL, op, format!("a condition is a bool, not {}", program.scalars[cond].ty))
-            .note(names::scalar_is(program, cond))
+            .note(names.scalar_is(cond))
             .hint(hint);
     }
     sound
@@ -329,16 +336,16 @@ fn convertible(cx: &mut Context, op: Op, value: Scalar, dtype: DType, target: &s
     if converts(cx, value, dtype) {
         return fitting_literal(cx, op, value, dtype);
     }
-    let program = cx.program;
+    let names = cx.names;
     let from = ty(cx, value);
-    let text = scalar_text(program, value);
+    let text = names.scalar(value);
     let hint = match dtype.scalar() {
         Some(ScalarType::Bool) => format!("compare it: {text} != 0"),
         Some(to) => format!("write cast({text}, {to})"),
         None => String::new(),
     };
     cx.find(&rules::CONVERSION, op, format!("{from} does not convert to {dtype}, the type of {target}"))
-        .note(names::scalar_is(program, value))
+        .note(names.scalar_is(value))
         .hint(hint);
     false
 }
@@ -357,12 +364,12 @@ fn array_size(cx: &mut Context, op: Op, array: Array) -> bool {
 // Tensors.
 
 fn storage(cx: &mut Context, op: Op, tensor: Tensor, done: &str) -> bool {
-    let program = cx.program;
+    let names = cx.names;
     let dtype = cx.program.tensors[tensor].dtype;
     if dtype.is_storage_only() {
-        let message = format!("an element of {} is {done}, but {dtype} has no scalar", names::tensor(cx.program, tensor));
+        let message = format!("an element of {} is {done}, but {dtype} has no scalar", cx.names.tensor(tensor));
         cx.find(&rules::STORAGE_ONLY, op, message)
-            .note(names::tensor_is(program, tensor))
+            .note(names.tensor_is(tensor))
             .hint("load a tile, and cast it to f32");
     }
     !dtype.is_storage_only()
@@ -372,9 +379,9 @@ fn storage(cx: &mut Context, op: Op, tensor: Tensor, done: &str) -> bool {
 fn offsets(cx: &mut Context, op: Op, tensor: Tensor, at: &Dims, what: &str) -> bool {
     let rank = cx.program.tensors[tensor].shape.len();
     if at.len() != rank {
-        let program = cx.program;
-        let message = format!("{} for {} of rank {rank}", names::count(at.len(), what), names::tensor(program, tensor));
-        cx.find(&rules::OFFSETS, op, message).note(names::tensor_is(program, tensor)).hint(format!("give {rank}"));
+        let names = cx.names;
+        let message = format!("{} for {} of rank {rank}", names::count(at.len(), what), names.tensor(tensor));
+        cx.find(&rules::OFFSETS, op, message).note(names.tensor_is(tensor)).hint(format!("give {rank}"));
         return false;
     }
     let described = format!("an {what}");
@@ -382,23 +389,18 @@ fn offsets(cx: &mut Context, op: Op, tensor: Tensor, at: &Dims, what: &str) -> b
 }
 
 fn peer(cx: &mut Context, op: Op) -> bool {
-    match cx.kind(op) {
-        OpKind::Put { peer, .. }
-        | OpKind::Get { peer, .. }
-        | OpKind::RemoteLoad { peer, .. }
-        | OpKind::RemoteStore { peer, .. }
-        | OpKind::Notify { peer, .. } => integer(cx, op, *peer, "a peer"),
-        _ => true,
-    }
+    cx.kind(op).peer().is_none_or(|peer| integer(cx, op, peer, "a peer"))
 }
 
 fn same_rank(cx: &mut Context, op: Op, tensor: Tensor, rank: usize, other: &str) -> bool {
     let program = cx.program;
+    let names = cx.names;
     let has = program.tensors[tensor].shape.len();
     if has != rank {
-        let message = format!("{} has {}, but {other} has {rank}", names::tensor(program, tensor), names::count(has, "dimension"));
+        let message =
+            format!("{} has {}, but {other} has {rank}", names.tensor(tensor), names::count(has, "dimension"));
         cx.find(&rules::RANKS_DIFFER, op, message)
-            .note(names::tensor_is(program, tensor))
+            .note(names.tensor_is(tensor))
             .hint(format!("give the shape {has} extents, with 1 where the part is one row or one element"));
     }
     has == rank
@@ -406,25 +408,27 @@ fn same_rank(cx: &mut Context, op: Op, tensor: Tensor, rank: usize, other: &str)
 
 fn tile_and_tensor(cx: &mut Context, op: Op, tile: Tile, tensor: Tensor) -> bool {
     let program = cx.program;
+    let names = cx.names;
     let (t, x) = (&program.tiles[tile], &program.tensors[tensor]);
     if t.dtype != x.dtype {
-        let message = format!("{} is {}, but {} is {}", names::tile(program, tile), t.dtype, names::tensor(program, tensor), x.dtype);
+        let message = format!("{} is {}, but {} is {}", names.tile(tile), t.dtype, names.tensor(tensor), x.dtype);
         cx.find(&rules::TILE_DTYPES, op, message)
-            .note(names::tile_is(program, tile))
-            .note(names::tensor_is(program, tensor))
-            .hint(format!("cast the tile: cast {} {}", names::tile(program, tile), x.dtype));
+            .note(names.tile_is(tile))
+            .note(names.tensor_is(tensor))
+            .hint(format!("cast the tile: cast {} {}", names.tile(tile), x.dtype));
         return false;
     }
-    let shape = names::shape(program, &t.shape);
+    let shape = names.shape(&t.shape);
     same_rank(cx, op, tensor, t.shape.len(), &format!("a tile of shape {shape}"))
 }
 
 /// Both sides of a put or get.
 fn transfer(cx: &mut Context, op: Op, dst: Tensor, src: Tensor, region: Option<&Region>) -> bool {
     let program = cx.program;
+    let names = cx.names;
     let (d, s) = (&program.tensors[dst], &program.tensors[src]);
-    let notes = [names::tensor_is(program, dst), names::tensor_is(program, src)];
-    let (to, from) = (names::tensor(program, dst), names::tensor(program, src));
+    let notes = [names.tensor_is(dst), names.tensor_is(src)];
+    let (to, from) = (names.tensor(dst), names.tensor(src));
     if d.dtype != s.dtype {
         cx.find(&rules::TRANSFER_DTYPES, op, format!("{from} is {}, but {to} is {}", s.dtype, d.dtype))
             .notes(notes)
@@ -433,9 +437,13 @@ fn transfer(cx: &mut Context, op: Op, dst: Tensor, src: Tensor, region: Option<&
     }
     if d.shape.len() != s.shape.len() {
         let ranks = (s.shape.len(), d.shape.len());
-        cx.find(&rules::RANKS_DIFFER, op, format!("{from} has {}, but {to} has {}", names::count(ranks.0, "dimension"), ranks.1))
-            .notes(notes)
-            .hint("declare both with the same number of dimensions");
+        cx.find(
+            &rules::RANKS_DIFFER,
+            op,
+            format!("{from} has {}, but {to} has {}", names::count(ranks.0, "dimension"), ranks.1),
+        )
+        .notes(notes)
+        .hint("declare both with the same number of dimensions");
         return false;
     }
     if let Some(region) = region {
@@ -444,7 +452,7 @@ fn transfer(cx: &mut Context, op: Op, dst: Tensor, src: Tensor, region: Option<&
             & offsets(cx, op, dst, &region.shape, "extent");
     }
     if let Some(dim) = cx.shape_mismatch(&d.shape, &s.shape) {
-        let (de, se) = (extent_text(program, d.shape[dim]), extent_text(program, s.shape[dim]));
+        let (de, se) = (names.extent(d.shape[dim]), names.extent(s.shape[dim]));
         cx.find(&rules::TRANSFER_SHAPES, op, format!("dimension {dim} of {from} is {se}, but that of {to} is {de}"))
             .notes(notes)
             .hint("move a region: dst[offsets] @peer <- src[offsets] [extents]");
@@ -461,36 +469,38 @@ fn tile_size(cx: &mut Context, op: Op, tile: Tile) -> bool {
     if let Some(sound) = cx.sized[tile.index()] {
         return sound;
     }
-    let name = names::tile(cx.program, tile);
-    let sound = check_shape(cx, Subject::Op(op), &name, data.dtype, &data.shape, Sizes { fixed: true, least: 1 });
+    let name = cx.names.tile(tile);
+    let sound = check_shape(cx, Subject::Op(op), name, data.dtype, &data.shape, Sizes { fixed: true, least: 1 });
     cx.sized[tile.index()] = Some(sound);
     sound
 }
 
 fn same_dtype(cx: &mut Context, op: Op, a: Tile, b: Tile) -> bool {
     let program = cx.program;
+    let names = cx.names;
     let (ta, tb) = (program.tiles[a].dtype, program.tiles[b].dtype);
     if ta != tb {
-        let message = format!("{} is {ta}, but {} is {tb}", names::tile(program, a), names::tile(program, b));
+        let message = format!("{} is {ta}, but {} is {tb}", names.tile(a), names.tile(b));
         cx.find(&rules::TILE_DTYPES, op, message)
-            .note(names::tile_is(program, a))
-            .note(names::tile_is(program, b))
-            .hint(format!("cast one of them: cast {} {ta}", names::tile(program, b)));
+            .note(names.tile_is(a))
+            .note(names.tile_is(b))
+            .hint(format!("cast one of them: cast {} {ta}", names.tile(b)));
     }
     ta == tb
 }
 
 fn same_tile_shape(cx: &mut Context, op: Op, a: Tile, b: Tile) -> bool {
     let program = cx.program;
+    let names = cx.names;
     let (x, y): (&Shape, &Shape) = (&program.tiles[a].shape, &program.tiles[b].shape);
     let sound = x.len() == y.len() && cx.shape_mismatch(x, y).is_none();
     if !sound {
         let message = format!(
             "{} has shape {}, but {} has shape {}",
-            names::tile(program, a),
-            names::shape(program, x),
-            names::tile(program, b),
-            names::shape(program, y)
+            names.tile(a),
+            names.shape(x),
+            names.tile(b),
+            names.shape(y)
         );
         cx.find(&rules::TILE_SHAPES, op, message).hint("tiles are combined element by element, without broadcasting");
     }
@@ -498,14 +508,18 @@ fn same_tile_shape(cx: &mut Context, op: Op, a: Tile, b: Tile) -> bool {
 }
 
 fn arithmetic(cx: &mut Context, op: Op, tile: Tile) -> bool {
-    let program = cx.program;
+    let names = cx.names;
     let dtype = cx.program.tiles[tile].dtype;
     let sound = dtype != DType::Bool && !dtype.is_storage_only();
     if !sound {
         let name = cx.kind(op).name();
         cx.find(&rules::NO_ARITHMETIC, op, format!("{name} computes with {dtype}, which has no arithmetic"))
-            .note(names::tile_is(program, tile))
-            .hint(if dtype == DType::Bool { "cast the tile to i8" } else { "cast the tile to f32, and the result back" });
+            .note(names.tile_is(tile))
+            .hint(if dtype == DType::Bool {
+                "cast the tile to i8"
+            } else {
+                "cast the tile to f32, and the result back"
+            });
     }
     sound
 }
@@ -518,8 +532,8 @@ fn tile_op(cx: &mut Context, op: Op, what: TileOp, dst: Tile, a: Tile, b: TileOr
         TileOrScalar::Tile(b) => same_dtype(cx, op, a, b) && same_tile_shape(cx, op, a, b),
         TileOrScalar::Scalar(b) => {
             let dtype = cx.program.tiles[a].dtype;
-            let name = names::tile(cx.program, a);
-            let sound = convertible(cx, op, b, dtype, &name);
+            let name = cx.names.tile(a);
+            let sound = convertible(cx, op, b, dtype, name);
             let zero = what == TileOp::Div && !dtype.is_float() && cx.program.int_value(b, cx.known) == Some(0);
             if zero {
                 cx.find(&rules::DIVISION, op, "div divides a tile of integers by 0");
@@ -531,13 +545,11 @@ fn tile_op(cx: &mut Context, op: Op, what: TileOp, dst: Tile, a: Tile, b: TileOr
 }
 
 fn reduction(cx: &mut Context, op: Op, dst: Tile, src: Tile) -> bool {
-    let program = cx.program;
+    let names = cx.names;
     let rank = cx.program.tiles[src].shape.len();
     if rank != 2 {
         let message = format!("{} takes a tile of rank 2, not {rank}", cx.kind(op).name());
-        cx.find(&rules::REDUCTION, op, message)
-            .note(names::tile_is(program, src))
-            .hint("load the part as rows and columns");
+        cx.find(&rules::REDUCTION, op, message).note(names.tile_is(src)).hint("load the part as rows and columns");
         return false;
     }
     arithmetic(cx, op, src) && tile_size(cx, op, dst) && same_dtype(cx, op, dst, src)
