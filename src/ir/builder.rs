@@ -36,22 +36,20 @@ pub const BAD_SHAPE: Code = Code("PLD-B006");
 /// Something is nested deeper, or a size is a longer expression, than is supported.
 pub const TOO_DEEP: Code = Code("PLD-B007");
 
-/// Words with a meaning of their own in program text, which cannot be names.
+/// Words with a meaning of their own in program text, which cannot be names; sorted. (Words that are only looked for
+/// where no name can stand, such as `out` or `step`, are free.)
 pub const KEYWORDS: &[&str] = &[
     "add",
     "alloc_window",
     "and",
     "array",
     "at",
-    "bytes",
     "cast",
-    "chunk",
     "clamp",
     "col_max",
     "col_sum",
     "const",
     "copy",
-    "device",
     "dim",
     "dispatch",
     "div",
@@ -63,9 +61,7 @@ pub const KEYWORDS: &[&str] = &[
     "get",
     "host",
     "if",
-    "in",
     "inf",
-    "inout",
     "load",
     "max",
     "min",
@@ -73,13 +69,9 @@ pub const KEYWORDS: &[&str] = &[
     "nan",
     "not",
     "notify",
-    "nranks",
     "or",
-    "out",
-    "pipeline",
     "program",
     "put",
-    "rank",
     "ranks",
     "remote_load",
     "remote_store",
@@ -87,10 +79,8 @@ pub const KEYWORDS: &[&str] = &[
     "row_sum",
     "select",
     "slice",
-    "step",
     "store",
     "sub",
-    "tensor",
     "true",
     "var",
     "wait",
@@ -156,6 +146,11 @@ impl Builder {
     /// The location of what is built from now on.
     pub fn set_loc(&mut self, loc: Loc) {
         self.loc = loc;
+    }
+
+    /// Number of open blocks.
+    pub fn nesting(&self) -> usize {
+        self.open.len()
     }
 
     /// Records a mistake at the present location.

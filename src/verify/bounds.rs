@@ -164,6 +164,9 @@ fn overreach(cx: &Context, here: Position, offset: Scalar, length: Length, exten
     if end > e.max.into() {
         return Some(Overreach::Past((end - 1).to_string()));
     }
+    if o.value().is_some() && l.value().is_some() && e.value().is_some() {
+        return None;
+    }
     // Without numbers, the sizes may still tell.
     let offset_extent = cx.program.extent_of(cx.original(offset))?;
     let length_extent = match length {

@@ -19,7 +19,7 @@ pub(super) fn program(cx: &mut Context) {
 }
 
 /// An op stands where its scope allows it.
-pub(super) fn placement(cx: &mut Context, here: Position) {
+pub(super) fn placement(cx: &mut Context, here: Position) -> bool {
     let kind = cx.kind(here.op);
     let wanted = effects::scope(kind);
     let fits = match wanted {
@@ -50,6 +50,7 @@ pub(super) fn placement(cx: &mut Context, here: Position) {
             .note("windows are allocated once, on every rank, before anything is dispatched")
             .hint("move it to the beginning of the host driver");
     }
+    fits
 }
 
 /// Something that a block defines.

@@ -154,7 +154,10 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
             peer(cx, op) & transfer(cx, op, *dst, *src, region.as_ref())
         }
         OpKind::Notify { window, at, value, .. } => {
-            offsets(cx, op, *window, at, "offset") & integer(cx, op, *value, "the value of a notify") & peer(cx, op)
+            offsets(cx, op, *window, at, "offset")
+                & integer(cx, op, *value, "the value of a notify")
+                & fitting_literal(cx, op, *value, DType::I32)
+                & peer(cx, op)
         }
         OpKind::Wait { window, at, expected, .. } => {
             offsets(cx, op, *window, at, "offset") & integer(cx, op, *expected, "what a wait expects")
