@@ -3,7 +3,6 @@
 //! Checking writes into a table that was made beforehand; only a mistake allocates, for its message.
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::builder::MAX_RANK;
@@ -92,15 +91,16 @@ pub(super) struct Signature {
     params: Vec<Parameter>,
     extents: Extents,
     nranks: u32,
-    local: Range<u32>,
+    /// The rank that this process is; none if it drives all.
+    rank: Option<u32>,
 }
 
 /// A dimension that no argument has bound yet; extents are not negative.
 const UNBOUND: i64 = -1;
 
 impl Signature {
-    /// The parameters of `program` for a process that drives the ranks `local`.
-    pub(super) fn new(program: &Program, nranks: u32, local: Range<u32>) -> Result<Self> {
+    /// The parameters of `program` for a process that is `rank`, or drives all ranks.
+    pub(super) fn new(program: &Program, nranks: u32, rank: Option<u32>) -> Result<Self> {
         let extents = program.extents.clone();
         let (mut params, mut sliced) = (Vec::new(), HashSet::new());
         if let Some(host) = &program.host {
@@ -124,15 +124,14 @@ impl Signature {
                         if shape.is_empty() {
                             shape.push(Size::Fixed(1));
                         }
-                        let written =
-                            matches!(data.def, TensorDef::HostParam(_, Direction::Out | Direction::InOut));
+                        let written = matches!(data.def, TensorDef::HostParam(_, Direction::Out | Direction::InOut));
                         let kind = Kind::Tensor { dtype: data.dtype, shape, ranked, written };
                         Parameter { name: data.name.clone().unwrap_or_else(unnamed), kind }
                     }
                 });
             }
         }
-        let signature = Self { params, extents, nranks, local };
+        let signature = Self { params, extents, nranks, rank };
         signature.check_dims()?;
         Ok(signature)
     }
@@ -163,7 +162,7 @@ impl Signature {
         Table {
             values: vec![0; params * nranks].into(),
             dims: vec![UNBOUND; self.extents.dims.len()].into(),
-            spans: Vec::with_capacity(params * self.local.len()),
+            spans: Vec::with_capacity(params * nranks),
         }
     }
 
@@ -192,7 +191,7 @@ impl Signature {
         let param = &self.params[index];
         let nranks = self.nranks as usize;
         let row = &mut table.values[index * nranks..][..nranks];
-        let local = self.local.start as usize..self.local.end as usize;
+        let local = self.rank.map_or(0..nranks, |rank| rank as usize..rank as usize + 1);
         let (dtype, shape, ranked, written) = match (&param.kind, arg) {
             (Kind::Scalar(ty), _) => {
                 row.fill(scalar_bits(&param.name, *ty, arg)?);
@@ -206,7 +205,7 @@ impl Signature {
                 table.spans.push(Span { begin, end: begin + bytes, param: index, written });
             }
         };
-        let whole = ranked && self.drives_all();
+        let whole = ranked && self.rank.is_none();
         match arg {
             Arg::Tensor(tensor) => {
                 let leading = whole.then_some(i64::from(self.nranks));
@@ -219,8 +218,7 @@ impl Signature {
             }
             Arg::Ranks(parts) if whole => {
                 if parts.len() != nranks {
-                    let message =
-                        format!("argument {} has {} parts for {nranks} ranks", param.name, parts.len());
+                    let message = format!("argument {} has {} parts for {nranks} ranks", param.name, parts.len());
                     return Err(Error::invalid(message));
                 }
                 for (rank, part) in parts.iter().enumerate() {
@@ -244,10 +242,6 @@ impl Signature {
         Ok(shape.iter().any(|size| matches!(size, Size::Computed(_))))
     }
 
-    fn drives_all(&self) -> bool {
-        self.local.len() == self.nranks as usize
-    }
-
     fn check_computed(&self, index: usize, arg: &Arg, dims: &[i64]) -> Result<()> {
         let param = &self.params[index];
         let Kind::Tensor { shape, ranked, .. } = &param.kind else { return Ok(()) };
@@ -264,7 +258,7 @@ impl Signature {
             Ok(())
         };
         match arg {
-            Arg::Tensor(tensor) if *ranked && self.drives_all() => check(&tensor.shape[1..]),
+            Arg::Tensor(tensor) if *ranked && self.rank.is_none() => check(&tensor.shape[1..]),
             Arg::Tensor(tensor) => check(tensor.shape),
             Arg::Ranks(parts) => parts.iter().try_for_each(|part| check(part.shape)),
             Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) => Ok(()),
@@ -375,7 +369,8 @@ fn check_tensor(
             Size::Fixed(_) | Size::Computed(_) => {}
         }
     }
-    let Some(bytes) = bytes.and_then(|b| usize::try_from(b).ok()).filter(|b| tensor.data.addr().checked_add(*b).is_some())
+    let Some(bytes) =
+        bytes.and_then(|b| usize::try_from(b).ok()).filter(|b| tensor.data.addr().checked_add(*b).is_some())
     else {
         return Err(Error::invalid(format!("argument {name} is larger than an address space of 64 bits")));
     };

@@ -81,8 +81,7 @@ impl Cells {
 
     /// The cell at `offset` bytes from the beginning of the windows.
     pub(super) fn at(&self, offset: usize) -> Option<Cell<'_>> {
-        let named =
-            self.buffers.iter().find(|b| (b.place.offset..b.place.offset + b.place.bytes).contains(&offset))?;
+        let named = self.buffers.iter().find(|b| (b.place.offset..b.place.offset + b.place.bytes).contains(&offset))?;
         let mut index = ((offset - named.place.offset) / size_of::<i32>()) as i64;
         let mut indices = vec![0; named.shape.len().max(1)];
         for (at, &extent) in indices.iter_mut().zip(&named.shape).skip(1).rev() {
