@@ -1,6 +1,5 @@
 /* With too little of memory, descriptors or threads, every call ends with an error and a text, or succeeds (C86): never
    with a signal. Each attempt is a child process with one limit. */
-#define _GNU_SOURCE
 #include "pld_test.h"
 
 #include <sys/resource.h>
