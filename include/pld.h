@@ -379,8 +379,8 @@ typedef enum pld_wait_policy {
 } pld_wait_policy;
 
 /**
- * A program compiled for a world. It keeps the world's memory alive. Any number of threads may use it, but only one
- * launch of a world runs at a time: another gets `PLD_ERR_BUSY`.
+ * A program compiled for a world. It keeps the world's memory alive. Any number of threads may use it, but a world is
+ * used by one call at a time: a launch, reset or compile of another thread meanwhile gets `PLD_ERR_BUSY`.
  */
 typedef struct pld_executable_t pld_executable_t;
 
@@ -1687,8 +1687,9 @@ pld_status_t pld_compile(const struct pld_program_t *p,
                          struct pld_executable_t **out_executable);
 
 /**
- * Runs the program once and blocks until this process's ranks are done. One argument for each parameter of the host
- * driver, in order; see `pld_arg_t`. Collective. In a world of processes a rank's part runs on the calling thread.
+ * Runs the program once and blocks until this process's ranks are done, after all runs that were submitted before. One
+ * argument for each parameter of the host driver, in order; see `pld_arg_t`. Collective: every rank launches, submits
+ * and resets in the same order. In a world of processes a rank's part runs on the calling thread.
  *
  * Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
  * alignment or aliasing of the arguments), `PLD_ERR_BUSY`, `PLD_ERR_FORKED`. Errors that end the launch and the world
@@ -1701,7 +1702,7 @@ pld_status_t pld_launch(pld_executable_t *x,
                         size_t nargs);
 
 /**
- * As `pld_launch`, but returns at once. The arguments' memory must stay valid until the run is done; the `pld_arg_t` and
+ * As `pld_launch`, but returns at once, and runs after everything that was submitted to the world before. The arguments' memory must stay valid until the run is done; the `pld_arg_t` and
  * lists themselves need not. The caller owns the run and ends it with `pld_run_destroy`.
  */
 PLD_API

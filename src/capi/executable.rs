@@ -16,8 +16,8 @@ use super::program::pld_program_t;
 use super::run::pld_run_t;
 use super::status::pld_status_t;
 
-/// A program compiled for a world. It keeps the world's memory alive. Any number of threads may use it, but only one
-/// launch of a world runs at a time: another gets `PLD_ERR_BUSY`.
+/// A program compiled for a world. It keeps the world's memory alive. Any number of threads may use it, but a world is
+/// used by one call at a time: a launch, reset or compile of another thread meanwhile gets `PLD_ERR_BUSY`.
 pub struct pld_executable_t {
     executable: Arc<runtime::Executable>,
     name: String,
@@ -76,8 +76,9 @@ pub extern "C" fn pld_compile(
     })
 }
 
-/// Runs the program once and blocks until this process's ranks are done. One argument for each parameter of the host
-/// driver, in order; see `pld_arg_t`. Collective. In a world of processes a rank's part runs on the calling thread.
+/// Runs the program once and blocks until this process's ranks are done, after all runs that were submitted before. One
+/// argument for each parameter of the host driver, in order; see `pld_arg_t`. Collective: every rank launches, submits
+/// and resets in the same order. In a world of processes a rank's part runs on the calling thread.
 ///
 /// Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
 /// alignment or aliasing of the arguments), `PLD_ERR_BUSY`, `PLD_ERR_FORKED`. Errors that end the launch and the world
@@ -91,7 +92,7 @@ pub extern "C" fn pld_launch(x: Executable, args: Args, nargs: usize) -> pld_sta
     })
 }
 
-/// As `pld_launch`, but returns at once. The arguments' memory must stay valid until the run is done; the `pld_arg_t` and
+/// As `pld_launch`, but returns at once, and runs after everything that was submitted to the world before. The arguments' memory must stay valid until the run is done; the `pld_arg_t` and
 /// lists themselves need not. The caller owns the run and ends it with `pld_run_destroy`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_submit(

@@ -206,6 +206,9 @@ pub extern "C" fn pld_world_join(
         options.check_transport("pld_world_join", pld_transport::PLD_TRANSPORT_SHM, "pld_world_create")?;
         let log = options.log()?;
         let given = options.nranks > 0;
+        if given && options.rank >= options.nranks {
+            return Err(Error::invalid(format!("rank {} is not one of {} ranks", options.rank, options.nranks)));
+        }
         let join = ShmOptions {
             bootstrap: options.bootstrap()?,
             rank: given.then_some(options.rank),

@@ -40,12 +40,15 @@ static void shift(uint32_t nranks, uint32_t launches, int persistent) {
   pld_world_destroy(world);
 }
 
-/* A wait that nobody satisfies, compiled twice: the launch ends with a report, and the world is over. */
+/* A wait that is not satisfied: the launch ends with a report, and the world is over. */
 static void timeout(void) {
   static const char text[] =
       "program stuck\n"
       "entry e(sig: window[1, 1] i32) {\n"
-      "  at listen { wait sig[0, 0] >= 7 }\n"
+      "  at listen {\n"
+      "    notify sig[0, 0] @rank(sig) += 1\n"
+      "    wait sig[0, 0] >= 7\n"
+      "  }\n"
       "}\n"
       "host () {\n"
       "  buf = alloc_window [1, 1] i32\n"
@@ -61,7 +64,8 @@ static void timeout(void) {
   CHECK_OK(pld_compile(p, world, NULL, &x));
   CHECK_STATUS(PLD_ERR_TIMEOUT, pld_launch(x, NULL, 0));
   CHECK_ERROR("sig[0, 0] >= 7");
-  CHECK_ERROR("stuck.pld:3");
+  CHECK_ERROR("is 1");
+  CHECK_ERROR("stuck.pld:5");
   CHECK_STATUS(PLD_ERR_TIMEOUT, pld_world_status(world));
   CHECK_STATUS(PLD_ERR_TIMEOUT, pld_launch(x, NULL, 0));
   pld_executable_destroy(x);

@@ -134,7 +134,8 @@ int main(void) {
       "program everything",
       "dim n",
       "const D = 32",
-      "entry work(x: tensor[n, D] f32 in, y: tensor[n, D] f32 inout, w: window[world, D * 2] f32,",
+      "entry work(x: tensor[n, D] f32 in, y: tensor[n, D] f32 inout,",
+      "w: window[world, D * 2] f32, sig: window[world, 1] i32, me: i32, scale: f32) {",
       "part = slice x[0, 0] [1, D]",
       "at scalars {",
       "a = cast(part[0, 3], i32)",
@@ -152,7 +153,6 @@ int main(void) {
   pld_program_t *p = everything();
   const char *text;
   size_t i;
-  (void)expected;
   test_deadline(20);
 
   CHECK_STATUS(PLD_ERR_INVALID_STATE, pld_program_print(p, refuse, NULL));

@@ -131,7 +131,12 @@ int main(void) {
   {
     static const char text[] =
         "program stuck\n"
-        "entry e(sig: window[1] i32) { at t { wait sig[0] >= 1 } }\n"
+        "entry e(sig: window[1] i32) {\n"
+        "  at t {\n"
+        "    notify sig[0] @rank(sig) += 1\n"
+        "    wait sig[0] >= 2\n"
+        "  }\n"
+        "}\n"
         "host () {\n"
         "  buf = alloc_window [1] i32\n"
         "  ranks r in 0..world {\n"
