@@ -78,7 +78,7 @@ static void out_of_bounds(void) {
   pld_program_t *p = pld_program_create("outside");
   pld_entry_t e = pld_entry_begin(p, "e");
   pld_tensor_t y = pld_param_tensor(p, "y", PLD_DTYPE_I32, PLD_DIMS(4), PLD_INOUT), ys;
-  pld_scalar_t at = pld_param_scalar(p, "at", PLD_DTYPE_I32), host_at, r;
+  pld_scalar_t at = pld_param_scalar(p, "where", PLD_DTYPE_I32), host_at, r;
   pld_world_t *world = test_world(2, 20000000);
   pld_executable_t *x = NULL;
   int32_t data[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
@@ -90,7 +90,7 @@ static void out_of_bounds(void) {
   pld_task_end(p);
   pld_entry_end(p);
   ys = pld_host_tensor(p, "ys", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 4), PLD_INOUT);
-  host_at = pld_host_scalar(p, "at", PLD_DTYPE_I32);
+  host_at = pld_host_scalar(p, "where", PLD_DTYPE_I32);
   r = pld_ranks_begin(p, PLD_INT(0), pld_world_size(p));
   pld_dispatch(p, e, r, PLD_ARGS(pld_of_tensor(pld_slice_rank(p, ys, r)), pld_of_scalar(host_at)));
   pld_ranks_end(p);

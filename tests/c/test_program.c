@@ -147,7 +147,7 @@ int main(void) {
       " add chunk [1, 16] pipeline",
       "get y[0, 0] <- w[me, 0] @",
       "remote_load w[0, 0] @",
-      "w_buf = alloc_window bytes world * 256",
+      "w_buf   = alloc_window bytes world * 256",
       "dispatch work(xs[r], ys[r], w, sig, r, s) device r",
   };
   pld_program_t *p = everything();
