@@ -19,7 +19,7 @@ int main(void) {
   pld_tensor_t out = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_INOUT);
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32);
 
-  pld_at_begin(p, "copy");
+  pld_at_begin(p, "copy_in");
   pld_tile_t copied = pld_load(p, in, PLD_AT(PLD_INT(0), PLD_INT(0)), PLD_DIMS(ROWS, COLUMNS));
   pld_store(p, copied, out, PLD_AT(PLD_INT(0), PLD_INT(0)));
   pld_task_end(p);
