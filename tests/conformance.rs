@@ -12,8 +12,8 @@ use pld::ir::{self, DType};
 use pld::runtime::{Arg, CompileOptions, Executable, TensorArg, World, WorldOptions};
 use pld::transport::shm::{Bootstrap, ShmOptions};
 
-mod support;
-use support::processes;
+#[path = "support/processes.rs"]
+mod processes;
 
 /// Value of element `i` (row-major) on rank `r` of `p`.
 type Formula = fn(p: i64, r: i64, i: i64) -> f64;
