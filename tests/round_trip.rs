@@ -20,7 +20,7 @@ proptest! {
 
     #[test]
     fn programs_survive_text(choices in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let program = support::programs::program(&choices);
+        let program = programs::program(&choices);
         let text = print(&program);
         let again = match parse(&text, "random.pld") {
             Ok(again) => again,
