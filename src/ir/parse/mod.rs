@@ -46,21 +46,6 @@ enum Meaning {
     Unknown,
 }
 
-impl Meaning {
-    fn kind(self) -> &'static str {
-        match self {
-            Meaning::Scalar(_) => "a value",
-            Meaning::Var(_) => "a variable",
-            Meaning::Array(_) => "an array",
-            Meaning::Tensor(_) => "a tensor",
-            Meaning::Tile(_) => "a tile",
-            Meaning::Buffer(_) => "a window buffer",
-            Meaning::Size(_) => "a dimension",
-            Meaning::Unknown => "unknown",
-        }
-    }
-}
-
 struct Parser<'t> {
     lexer: Lexer<'t>,
     token: Token<'t>,
@@ -267,6 +252,21 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
+    /// Goes to the end of a list item that has a mistake.
+    fn recover_to_comma(&mut self) -> Parsed<()> {
+        let mut depth = 0usize;
+        loop {
+            match self.token {
+                Token::Symbol("," | ")") if depth == 0 => return Ok(()),
+                Token::Symbol("{" | "}") | Token::Name("entry" | "host") | Token::End => return Err(Reported),
+                Token::Symbol("(" | "[") => depth += 1,
+                Token::Symbol(")" | "]") => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            self.advance();
+        }
+    }
+
     // Names.
 
     /// What is built next stands at `at`.
@@ -297,8 +297,8 @@ impl<'t> Parser<'t> {
                 self.scope.push(name);
             }
             Some(Meaning::Unknown) => {}
-            Some(other) => {
-                let message = format!("{:?} is already {}", clip(name), other.kind());
+            Some(&other) => {
+                let message = format!("{:?} is already {}", clip(name), self.kind(other));
                 self.report(at, NAME_TAKEN, message, "a name has one meaning in its block and the blocks inside");
             }
         }
@@ -324,8 +324,22 @@ impl<'t> Parser<'t> {
         }
     }
 
+    fn kind(&self, meaning: Meaning) -> &'static str {
+        match meaning {
+            Meaning::Scalar(_) => "a value",
+            Meaning::Var(_) => "a variable",
+            Meaning::Array(_) => "an array",
+            Meaning::Tensor(t) if self.builder.program().is_window(t) => "a window",
+            Meaning::Tensor(_) => "a tensor",
+            Meaning::Tile(_) => "a tile",
+            Meaning::Buffer(_) => "a window buffer",
+            Meaning::Size(_) => "a dimension",
+            Meaning::Unknown => "unknown",
+        }
+    }
+
     fn wrong_kind(&mut self, at: Position, name: &str, found: Meaning, wanted: &str, hint: &str) -> Reported {
-        let message = format!("{:?} is {}; {wanted} is needed here", clip(name), found.kind());
+        let message = format!("{:?} is {}; {wanted} is needed here", clip(name), self.kind(found));
         self.report(at, WRONG_KIND, message, hint)
     }
 
@@ -413,7 +427,8 @@ impl<'t> Parser<'t> {
     }
 
     fn end_of_line(&mut self) {
-        if !matches!(self.token, Token::Newline | Token::End | Token::Symbol("}")) {
+        let ended = matches!(self.token, Token::Newline | Token::End | Token::Symbol("}"));
+        if !ended && self.unclosed != Some(self.at) {
             self.unexpected("the end of the line", "");
             self.recover();
         }
@@ -484,7 +499,7 @@ impl<'t> Parser<'t> {
             let name = p.name("a parameter")?;
             let meaning = p.expect(":").and_then(|()| param(p, at, name));
             p.bind(at, name, meaning.as_ref().ok().copied().flatten().unwrap_or(Meaning::Unknown));
-            meaning.map(drop)
+            meaning.map(drop).or_else(|Reported| p.recover_to_comma())
         });
         let parsed = header.or_else(|Reported| self.recover_to_block(true)).and_then(|()| self.block());
         self.leave_scope(depth);
