@@ -127,7 +127,7 @@ impl Builder {
     /// Begins a program.
     pub fn new(name: &str) -> Self {
         let mut builder = Self::default();
-        builder.check_name("program", name);
+        builder.check_label("program", name);
         builder.program.name = name.into();
         builder
     }
@@ -194,14 +194,20 @@ impl Builder {
 
     // Names and sizes.
 
-    fn check_name(&mut self, what: &str, name: &str) {
+    /// The name of a program, entry or task: these stand apart from values, so a word of the language will do.
+    fn check_label(&mut self, what: &str, name: &str) -> bool {
         let mut chars = name.chars();
         let head = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
         let shaped = head && chars.all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !shaped {
             let hint = "a name is a letter or _, then letters, digits and _";
             self.mistake(BAD_NAME, format!("{name:?} cannot name a {what}"), hint);
-        } else if KEYWORDS.contains(&name) || DType::from_name(name).is_some() {
+        }
+        shaped
+    }
+
+    fn check_name(&mut self, what: &str, name: &str) {
+        if self.check_label(what, name) && (KEYWORDS.contains(&name) || DType::from_name(name).is_some()) {
             self.mistake(BAD_NAME, format!("{name:?} cannot name a {what}: it is a word of the language"), "");
         }
     }
@@ -537,7 +543,7 @@ impl Builder {
 
     /// Begins an entry.
     pub fn entry_begin(&mut self, name: &str) -> Entry {
-        self.check_name("entry", name);
+        self.check_label("entry", name);
         if !self.entry_names.insert(name.into()) {
             self.mistake(BAD_NAME, format!("entry {name:?} is declared twice"), "");
         }
@@ -603,7 +609,7 @@ impl Builder {
 
     /// Begins a task.
     pub fn at_begin(&mut self, name: &str) -> Task {
-        self.check_name("task", name);
+        self.check_label("task", name);
         let body = self.block();
         let task = self.program.tasks.push(TaskData { name: name.into(), loc: self.loc });
         self.push(OpKind::At { task, body });

@@ -181,6 +181,13 @@ impl<'t> Parser<'t> {
         if self.eat_word(word) { Ok(()) } else { Err(self.unexpected(&format!("{word:?}"), "")) }
     }
 
+    /// Goes to the sign that closes or continues a bracket on a later line, if one does.
+    fn skip_newlines_before(&mut self, signs: &[char]) {
+        if self.token == Token::Newline && self.lexer.next_line_start().is_some_and(|c| signs.contains(&c)) {
+            self.skip_newlines();
+        }
+    }
+
     /// Lines may end inside brackets.
     fn skip_newlines(&mut self) {
         while self.token == Token::Newline {
@@ -197,7 +204,7 @@ impl<'t> Parser<'t> {
         }
         loop {
             item(self)?;
-            self.skip_newlines();
+            self.skip_newlines_before(&[',', ')', ']']);
             if self.eat(close) {
                 return Ok(());
             }
@@ -274,13 +281,24 @@ impl<'t> Parser<'t> {
         self.builder.set_loc(Loc { file: self.file, line: at.line, column: at.column });
     }
 
-    /// A new name, or one that is looked up by the caller.
+    /// The name of a value: a new one, or one that the caller looks up.
     fn name(&mut self, what: &str) -> Parsed<&'t str> {
         match self.token {
             Token::Name(name) if is_reserved(name) => {
                 let message = format!("{name:?} is a word of the language and cannot name {what}");
                 Err(self.report(self.at, NAME_TAKEN, message, ""))
             }
+            Token::Name(name) => {
+                self.advance();
+                Ok(name)
+            }
+            _ => Err(self.unexpected(&format!("the name of {what}"), "")),
+        }
+    }
+
+    /// The name of a program, entry or task: these stand apart from values, so a word of the language will do.
+    fn label(&mut self, what: &str) -> Parsed<&'t str> {
+        match self.token {
             Token::Name(name) => {
                 self.advance();
                 Ok(name)
@@ -378,8 +396,8 @@ impl<'t> Parser<'t> {
             self.unexpected("\"program\" and a name", "a program begins with the line: program name");
             return;
         }
-        let named = self.name("a program");
-        self.builder = Builder::new(*named.as_ref().unwrap_or(&"unnamed"));
+        let named = self.label("a program");
+        self.builder = Builder::new(named.as_ref().unwrap_or(&"unnamed"));
         self.file = (!self.file_name.is_empty()).then(|| self.builder.file(self.file_name));
         if named.is_err() {
             self.recover();
@@ -468,7 +486,7 @@ impl<'t> Parser<'t> {
     fn entry(&mut self) -> Parsed<()> {
         let at = self.at;
         self.advance();
-        let name = self.name("an entry");
+        let name = self.label("an entry");
         self.locate(at);
         let entry = self.builder.entry_begin(name.as_ref().map_or("unnamed", |n| *n));
         if let Ok(name) = name {

@@ -83,7 +83,7 @@ impl<'t> Parser<'t> {
 
     fn task(&mut self, at: Position) -> Parsed<()> {
         self.advance();
-        let name = self.name("a task");
+        let name = self.label("a task");
         self.locate(at);
         self.builder.at_begin(name.as_ref().map_or("unnamed", |n| *n));
         let body = name.map(drop).or_else(|Reported| self.recover_to_block(false)).and_then(|()| self.block());
@@ -558,7 +558,7 @@ impl<'t> Parser<'t> {
     fn dispatch(&mut self, at: Position) -> Parsed<()> {
         self.advance();
         let name_at = self.at;
-        let name = self.name("an entry")?;
+        let name = self.label("an entry")?;
         let entry = self.entries.get(name).copied();
         if entry.is_none() {
             let hint = nearest(name, self.entries.keys().copied()).map(|n| format!("{n:?} is an entry"));
