@@ -13,6 +13,7 @@ use super::entity::*;
 use super::extent::{DimData, ExtentData, MAX_NODES, Shape};
 use super::op::{Dims, Expr, OpKind, Operand, Region, Staging, TileOrScalar};
 use super::program::*;
+use super::syntax::KEYWORDS;
 use super::types::*;
 
 /// Most dimensions of a tensor, window or tile.
@@ -35,58 +36,6 @@ pub const BAD_NAME: Code = Code("PLD-B005");
 pub const BAD_SHAPE: Code = Code("PLD-B006");
 /// Something is nested deeper, or a size is a longer expression, than is supported.
 pub const TOO_DEEP: Code = Code("PLD-B007");
-
-/// Words with a meaning of their own in program text, which cannot be names; sorted. (Words that are only looked for
-/// where no name can stand, such as `out` or `step`, are free.)
-pub const KEYWORDS: &[&str] = &[
-    "add",
-    "alloc_window",
-    "and",
-    "array",
-    "at",
-    "cast",
-    "clamp",
-    "col_max",
-    "col_sum",
-    "const",
-    "copy",
-    "dim",
-    "dispatch",
-    "div",
-    "else",
-    "entry",
-    "false",
-    "for",
-    "full",
-    "get",
-    "host",
-    "if",
-    "inf",
-    "load",
-    "max",
-    "min",
-    "mul",
-    "nan",
-    "not",
-    "notify",
-    "or",
-    "program",
-    "put",
-    "ranks",
-    "remote_load",
-    "remote_store",
-    "row_max",
-    "row_sum",
-    "select",
-    "slice",
-    "store",
-    "sub",
-    "true",
-    "var",
-    "wait",
-    "window",
-    "world",
-];
 
 /// An open block.
 #[derive(Clone, Copy, Debug)]

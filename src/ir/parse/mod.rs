@@ -11,12 +11,13 @@ mod tests;
 
 use std::collections::HashMap;
 
-use super::builder::{self, Builder, KEYWORDS};
+use super::builder::{self, Builder};
 use super::diagnostic::{Code, Diagnostic};
 use super::entity::*;
 use super::extent::Shape;
 use super::lex::{LexMistake, Lexer, Position, Token, clip};
 use super::program::{Loc, Program};
+use super::syntax::KEYWORDS;
 use super::types::{DType, Direction, ScalarType};
 use mistake::*;
 
@@ -334,8 +335,9 @@ impl<'t> Parser<'t> {
             Some(Meaning::Unknown) => Err(Reported),
             Some(&meaning) => Ok(meaning),
             None => {
-                let known = self.names.keys().chain(KEYWORDS).copied();
-                let hint = nearest(name, known).map(|n| format!("{n:?} is known"));
+                // Among very many names the search would take its time for each mistake.
+                let names = self.names.keys().filter(|_| self.names.len() <= 1000);
+                let hint = nearest(name, names.chain(KEYWORDS).copied()).map(|n| format!("{n:?} is known"));
                 let message = format!("nothing is named {:?}", clip(name));
                 Err(self.report(at, UNKNOWN_NAME, message, hint.unwrap_or_default()))
             }

@@ -2,10 +2,11 @@
 
 use super::mistake::*;
 use super::{Meaning, Parsed, Parser, Reported};
-use crate::ir::builder::{KEYWORDS, MAX_NESTING};
+use crate::ir::builder::MAX_NESTING;
 use crate::ir::entity::{Tensor, Tile};
 use crate::ir::lex::{Position, Token, clip};
 use crate::ir::op::{Dims, Operand, Region, Staging, TileOrScalar};
+use crate::ir::syntax::KEYWORDS;
 use crate::ir::types::{Atomic, NotifyOp, ReduceAxis, ReduceOp, TileOp, WaitCmp};
 
 /// Words that begin a statement.

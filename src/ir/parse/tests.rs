@@ -40,6 +40,14 @@ fn ops_know_where_they_stand() {
 }
 
 #[test]
+fn lines_may_end_in_any_way() {
+    let read = |text: &str| print(&parse(text, "").expect("a program"));
+    assert_eq!(read(&ALLREDUCE.replace('\n', "\r\n")), read(ALLREDUCE));
+    assert_eq!(read(ALLREDUCE.trim_end()), read(ALLREDUCE));
+    assert_eq!(read(&ALLREDUCE.replace("  ", "\t")), read(ALLREDUCE));
+}
+
+#[test]
 fn columns_count_characters() {
     let mistakes = parse("program p\nhost () { # é\n  ∑∑ x = 1\n}", "").expect_err("a mistake");
     assert_eq!((mistakes[0].line, mistakes[0].column), (3, 3));
