@@ -266,7 +266,7 @@ impl<'a> Generator<'a> {
     }
 
     fn statement(&mut self) {
-        match self.below(16) {
+        match self.below(18) {
             0..=2 => self.definition(),
             3 | 4 => self.tile(),
             5 if self.depth < 4 => self.loop_(Self::statement),
@@ -300,8 +300,36 @@ impl<'a> Generator<'a> {
                 let cmp = if self.below(2) == 0 { WaitCmp::Ge } else { WaitCmp::Eq };
                 self.b.wait(self.signal, &cell, expected, cmp);
             }
+            15 | 16 => self.late_use(),
             _ => self.slice(),
         }
+    }
+
+    /// Reads something, does something else, and only then uses what was read.
+    fn late_use(&mut self) {
+        let value = match self.below(4) {
+            0 => self.pick(&self.scope.float_vars.clone()).map(|var| self.b.var_get(var)),
+            1 => self.pick(&self.scope.int_vars.clone()).map(|var| {
+                let value = self.b.var_get(var);
+                self.b.cast(ScalarType::F32, value)
+            }),
+            2 => self.pick(&self.scope.arrays.clone()).map(|array| {
+                let index = self.index(4);
+                let value = self.b.array_get(array, index);
+                self.b.cast(ScalarType::F32, value)
+            }),
+            _ => None,
+        };
+        let (part, at) = (self.part(), self.row());
+        let value = value.unwrap_or_else(|| self.b.read(part, &at));
+        for _ in 0..self.below(3) {
+            match self.below(3) {
+                0 => self.statement(),
+                _ => self.assignment(),
+            }
+        }
+        let at = self.row();
+        self.b.write(part, &at, value);
     }
 
     fn assignment(&mut self) {
