@@ -5,7 +5,7 @@
 use crate::ir::effects::{self, Access, Place, Span};
 use crate::ir::op::Dims;
 use crate::ir::program::{BufferSize, ScalarDef};
-use crate::ir::{BinaryOp, Buffer, Expr, Extent, Op, OpKind, Scalar, ScalarType, Tensor, WaitCmp};
+use crate::ir::{BinaryOp, Buffer, Expr, Extent, Op, OpKind, Scalar, ScalarType, Tensor};
 
 use super::range::Interval;
 use super::{Context, Position, rules};
@@ -55,7 +55,7 @@ pub(super) fn check(cx: &mut Context, here: Position) {
             }
         }
         OpKind::Window { dst, buffer } => view(cx, op, *dst, *buffer),
-        OpKind::Wait { window, expected, cmp, .. } => expectation(cx, op, *window, *expected, *cmp),
+        OpKind::Wait { window, expected, .. } => expectation(cx, op, *window, *expected),
         _ => {}
     }
     if let Some(peer) = kind.peer() {
@@ -315,13 +315,9 @@ fn view(cx: &mut Context, op: Op, dst: Tensor, buffer: Buffer) {
     }
 }
 
-fn expectation(cx: &mut Context, op: Op, window: Tensor, expected: Scalar, cmp: WaitCmp) {
+fn expectation(cx: &mut Context, op: Op, window: Tensor, expected: Scalar) {
     let (range, cell) = (cx.ranges.of(expected), Interval::of_type(ScalarType::I32));
-    let never = match cmp {
-        WaitCmp::Ge => range.min > cell.max,
-        WaitCmp::Eq => range.disjoint(cell),
-    };
-    if never {
+    if range.disjoint(cell) {
         let value = if range.value().is_some() { range.min.to_string() } else { format!("at least {}", range.min) };
         let name = cx.names.tensor(window);
         cx.find(&rules::EXPECTATION, op, format!("a cell of {name} can never be {value}"))
