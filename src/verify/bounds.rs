@@ -2,7 +2,9 @@
 //!
 //! Only what is certain is an error: offsets whose bounds are taken when the op runs, see [`super::range`].
 
-use crate::ir::effects::{self, Access, Place, Span};
+use smallvec::{SmallVec, smallvec};
+
+use crate::ir::effects::{Access, Effect, Place, Span};
 use crate::ir::op::Dims;
 use crate::ir::program::{BufferSize, ScalarDef};
 use crate::ir::{BinaryOp, Buffer, Expr, Extent, Op, OpKind, Scalar, ScalarType, Tensor};
@@ -11,7 +13,7 @@ use super::range::Interval;
 use super::{Context, Position, rules};
 
 /// The values of an op's operands are in bounds.
-pub(super) fn check(cx: &mut Context, here: Position) {
+pub(super) fn check(cx: &mut Context, here: Position, effects: &[Effect]) {
     let op = here.op;
     let kind = cx.kind(op);
     match kind {
@@ -42,7 +44,7 @@ pub(super) fn check(cx: &mut Context, here: Position) {
         }
         OpKind::Slice { dst, src, at } => {
             let shape = cx.program.tensors[*dst].shape.clone();
-            region(cx, here, "slice reaches", *src, at, &Span::Shape(shape));
+            region(cx, here, None, *src, at, &Span::Shape(shape));
         }
         OpKind::Put { region: Some(region), .. } | OpKind::Get { region: Some(region), .. } => {
             for (dim, &extent) in region.shape.iter().enumerate() {
@@ -61,18 +63,23 @@ pub(super) fn check(cx: &mut Context, here: Position) {
     if let Some(peer) = kind.peer() {
         check_peer(cx, here, peer);
     }
-    for effect in effects::effects(cx.program, kind) {
-        if let Place::Memory { tensor, at, span, .. } = effect.place {
-            let what = match (effect.access, kind) {
-                (_, OpKind::Read { .. }) => "this reads".into(),
-                (_, OpKind::Write { .. }) => "this writes".into(),
-                (Access::Read, _) => format!("{} reads", kind.name()),
-                (Access::Write | Access::Accumulate, _) => format!("{} writes", kind.name()),
-                (Access::SignalSet | Access::SignalAdd, _) => "notify goes".into(),
-                (Access::Await, _) => "wait looks".into(),
-            };
-            region(cx, here, &what, tensor, &at, &span);
+    for effect in effects {
+        if let Place::Memory { tensor, at, span, .. } = &effect.place {
+            region(cx, here, Some(effect.access), *tensor, at, span);
         }
+    }
+}
+
+/// What an op does to a region.
+fn reach(kind: &OpKind, access: Option<Access>) -> String {
+    match (access, kind) {
+        (_, OpKind::Read { .. }) => "this reads".into(),
+        (_, OpKind::Write { .. }) => "this writes".into(),
+        (Some(Access::Read), _) => format!("{} reads", kind.name()),
+        (Some(Access::Write | Access::Accumulate), _) => format!("{} writes", kind.name()),
+        (Some(Access::SignalSet | Access::SignalAdd), _) => "notify goes".into(),
+        (Some(Access::Await), _) => "wait looks".into(),
+        (None, _) => format!("{} reaches", kind.name()),
     }
 }
 
@@ -85,16 +92,16 @@ enum Length {
 }
 
 /// A region is inside its tensor, as far as that is certain.
-fn region(cx: &mut Context, here: Position, what: &str, tensor: Tensor, at: &Dims, span: &Span) {
+fn region(cx: &mut Context, here: Position, access: Option<Access>, tensor: Tensor, at: &Dims, span: &Span) {
     let program = cx.program;
     let names = cx.names;
-    let lengths: Vec<Length> = match span {
+    let lengths: SmallVec<[Length; 4]> = match span {
         Span::Whole => return,
-        Span::Element => vec![Length::One; at.len()],
+        Span::Element => smallvec![Length::One; at.len()],
         Span::Shape(shape) => shape.iter().map(|&e| Length::Extent(e)).collect(),
         Span::Dims(dims) => dims.iter().map(|&s| Length::Scalar(s)).collect(),
     };
-    let intervals: Vec<Interval> = lengths.iter().map(|&length| interval(cx, length)).collect();
+    let intervals: SmallVec<[Interval; 4]> = lengths.iter().map(|&length| interval(cx, length)).collect();
     // A region with a zero extent is nowhere, whatever its offsets.
     if intervals.iter().any(|length| length.min < 1) && !lengths.iter().all(|&l| launch_constant(cx, l)) {
         return;
@@ -106,6 +113,7 @@ fn region(cx: &mut Context, here: Position, what: &str, tensor: Tensor, at: &Dim
         let extent = program.tensors[tensor].shape[dim];
         let Some(outside) = overreach(cx, here, offset, length, extent) else { continue };
         let name = names.tensor(tensor);
+        let what = reach(cx.kind(here.op), access);
         let (message, hint) = match outside {
             Overreach::Before(offset) => {
                 (format!("{what} before the beginning of {name}: index {offset} of dimension {dim}"), String::new())

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-use crate::ir::effects::{self, Access, Place};
+use crate::ir::effects::{Access, Effect, Place};
 use crate::ir::extent::Shape;
 use crate::ir::{Atomic, Buffer, DType, Entry, Expr, Op, OpKind, Staging, Task, Tensor, WaitCmp};
 
@@ -108,9 +108,9 @@ struct Stores {
 
 impl Signals {
     /// Remembers what an op does to windows.
-    pub fn note(&mut self, cx: &mut Context, here: Position) {
-        for effect in effects::effects(cx.program, cx.kind(here.op)) {
-            let Place::Memory { tensor, at, .. } = effect.place else { continue };
+    pub fn note(&mut self, cx: &mut Context, here: Position, effects: &[Effect]) {
+        for effect in effects {
+            let Place::Memory { tensor, ref at, .. } = effect.place else { continue };
             if !cx.is_window(tensor) {
                 continue;
             }

@@ -3,7 +3,7 @@
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-use crate::ir::effects::{self, Place, Scope};
+use crate::ir::effects::{Effect, Place, Scope, scope};
 use crate::ir::extent::ExtentData;
 use crate::ir::program::{Param, ScalarDef, TensorDef};
 use crate::ir::{Buffer, Direction, Entry, Expr, Extent, Op, OpKind, Operand, Scalar, Tensor};
@@ -48,20 +48,20 @@ impl Uses {
     }
 
     /// The rules on one op; remembers what it uses.
-    pub fn check(&mut self, cx: &mut Context, here: Position) {
+    pub fn check(&mut self, cx: &mut Context, here: Position, effects: &[Effect]) {
         match cx.kind(here.op) {
             OpKind::Scalar { expr: Expr::Rank(window) | Expr::NRanks(window), .. } => {
                 let root = cx.root(*window);
                 self.touched[root] = true;
             }
-            _ if here.scope != Scope::Host && effects::scope(cx.kind(here.op)) == Scope::Host => {}
+            _ if here.scope != Scope::Host && scope(cx.kind(here.op)) == Scope::Host => {}
             OpKind::AllocWindow { buffer } => self.allocations.push((*buffer, here.op)),
             OpKind::Window { dst, buffer } => self.views.push((*dst, *buffer, here.op)),
             OpKind::Ranks { first, end, .. } => ranks(cx, here, *first, *end),
             OpKind::SliceRank { src, .. } => leading_extent(cx, here.op, *src),
             OpKind::Dispatch { entry, args, device } => self.dispatch(cx, here, *entry, args, *device),
-            kind => {
-                for effect in effects::effects(cx.program, kind) {
+            _ => {
+                for effect in effects {
                     let Place::Memory { tensor, .. } = effect.place else { continue };
                     let root = cx.root(tensor);
                     self.touched[root] = true;
@@ -370,7 +370,12 @@ fn is_world(cx: &Context, scalar: Scalar) -> bool {
 
 fn is_world_extent(cx: &Context, extent: Extent) -> bool {
     let value = cx.ranges.of_extent(extent).value();
-    matches!(cx.program.extents.get(extent), ExtentData::World) || (value.is_some() && value == cx.known.world)
+    let is_by_name = match cx.program.extents.get(extent) {
+        ExtentData::World => true,
+        ExtentData::Dim(dim) => cx.program.extents.dims[dim].value.is_some_and(|value| is_world_extent(cx, value)),
+        _ => false,
+    };
+    is_by_name || (value.is_some() && value == cx.known.world)
 }
 
 fn same_rank(cx: &Context, a: Scalar, b: Scalar) -> bool {

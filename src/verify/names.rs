@@ -71,7 +71,11 @@ impl<'a> Names<'a> {
 
     /// A tile's name.
     pub fn tile(self, tile: Tile) -> &'a str {
-        self.text().tile(tile)
+        match self.text().tile(tile) {
+            // No op defines it.
+            "" => "the tile",
+            name => name,
+        }
     }
 
     /// A variable's name.
