@@ -154,7 +154,8 @@ fn overreach(cx: &Context, here: Position, offset: Scalar, length: Length, exten
     if least < 0 {
         return Some(Overreach::Before(least));
     }
-    // The largest end that certainly occurs.
+    // The largest end that certainly occurs; without elements the region is nowhere.
+    let shortest = l.min.max(1);
     let (length_taken, together) = match length {
         Length::Scalar(s) => {
             (cx.ranges.takes_bounds(s, conditions), cx.ranges.takes_bounds_together(offset, s, conditions))
@@ -162,9 +163,9 @@ fn overreach(cx: &Context, here: Position, offset: Scalar, length: Length, exten
         _ => (l.value().is_some(), offset_taken && l.value().is_some()),
     };
     let sum = |a: i64, b: i64| i128::from(a) + i128::from(b);
-    let mut end = sum(o.min, l.min);
+    let mut end = sum(o.min, shortest);
     if offset_taken {
-        end = end.max(sum(o.max, l.min));
+        end = end.max(sum(o.max, shortest));
     }
     if length_taken {
         end = end.max(sum(o.min, l.max));
