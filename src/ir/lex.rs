@@ -78,6 +78,12 @@ impl<'t> Lexer<'t> {
         self.rest
     }
 
+    /// The first character of the next lines that is more than space or comment.
+    pub(super) fn next_line_start(&self) -> Option<char> {
+        let mut lines = self.rest.lines().map(|line| line.trim_start_matches([' ', '\t', '\r']));
+        lines.find(|line| !line.is_empty() && !line.starts_with('#')).and_then(|line| line.chars().next())
+    }
+
     /// The mistakes since the last call.
     pub(super) fn take_mistakes(&mut self) -> Vec<(Position, LexMistake)> {
         std::mem::take(&mut self.mistakes)
