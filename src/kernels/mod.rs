@@ -13,6 +13,8 @@ mod copy;
 mod element;
 mod reduce;
 mod small_float;
+#[cfg(test)]
+mod testing;
 mod tile;
 
 use std::sync::OnceLock;
@@ -82,13 +84,13 @@ impl Kernels {
 
     /// `fn(dst: *mut u8, src: *const u8, bytes: usize)`: copies. The regions do not overlap.
     pub fn copy(&self) -> *const u8 {
-        copy::copy(self.level)
+        copy::copy as *const u8
     }
 
     /// `fn(dst: *mut u8, dst_stride: usize, src: *const u8, src_stride: usize, rows: usize, row_bytes: usize)`: copies
     /// rows that lie `stride` bytes apart. The regions do not overlap.
     pub fn copy_2d(&self) -> *const u8 {
-        copy::copy_2d(self.level)
+        copy::copy_2d as *const u8
     }
 
     /// `fn(dst: *mut E, dst_stride: usize, src: *const E, src_stride: usize, rows: usize, cols: usize)`, strides in bytes:
