@@ -113,14 +113,93 @@ mod stream {
         let sets = leaf.ecx as usize + 1;
         (kind != 0).then(|| ways as usize * partitions as usize * line as usize * sets)
     }
+}
 
-    #[cfg(test)]
-    mod tests {
-        use super::*;
+#[cfg(test)]
+mod tests {
+    use crate::kernels::kernels;
+    use crate::kernels::testing::{Guarded, function};
 
-        #[test]
-        fn border_is_plausible() {
-            assert!((super::super::ALWAYS_CACHED..1 << 32).contains(&border()), "{}", border());
+    type Copy = unsafe extern "C" fn(*mut u8, *const u8, usize);
+    type Copy2d = unsafe extern "C" fn(*mut u8, usize, *const u8, usize, usize, usize);
+
+    fn pattern(n: usize) -> Vec<u8> {
+        (0..n).map(|i| (i * 7 + i / 251) as u8).collect()
+    }
+
+    /// Copies with `copy` between guards, from and to these distances from a line.
+    fn check(copy: Copy, n: usize, from: usize, to: usize) {
+        let src = Guarded::new(&pattern(n), from);
+        let mut dst = Guarded::new(&vec![0; n], to);
+        // SAFETY: both buffers have n bytes.
+        unsafe { copy(dst.as_mut_ptr(), src.as_ptr(), n) };
+        assert!(dst.bytes() == src.bytes(), "{n} bytes, from {from}, to {to}");
+    }
+
+    #[test]
+    fn copy_copies_whatever_the_size_and_place() {
+        // SAFETY: the documented signature.
+        let copy: Copy = unsafe { function(kernels().copy()) };
+        for n in (0..=300).chain([4096, 65537]) {
+            for (from, to) in [(0, 0), (1, 0), (0, 1), (17, 40), (63, 63)] {
+                check(copy, n, from, to);
+            }
+        }
+    }
+
+    #[test]
+    fn copy_2d_leaves_the_gaps() {
+        // SAFETY: the documented signature.
+        let copy_2d: Copy2d = unsafe { function(kernels().copy_2d()) };
+        for (rows, row_bytes, dst_gap, src_gap) in
+            [(0, 8, 0, 0), (3, 0, 4, 4), (1, 64, 0, 0), (5, 24, 0, 0), (5, 24, 8, 0), (5, 24, 0, 8), (17, 129, 3, 5)]
+        {
+            let (dst_stride, src_stride) = (row_bytes + dst_gap, row_bytes + src_gap);
+            let src = Guarded::new(&pattern(rows * src_stride), 4);
+            let mut dst = Guarded::new(&vec![0xee; rows * dst_stride], 12);
+            // SAFETY: both buffers have rows of row_bytes at their strides.
+            unsafe { copy_2d(dst.as_mut_ptr(), dst_stride, src.as_ptr(), src_stride, rows, row_bytes) };
+            for row in 0..rows {
+                let (from, to) = (&src.bytes()[row * src_stride..], &dst.bytes()[row * dst_stride..][..dst_stride]);
+                assert_eq!(to[..row_bytes], from[..row_bytes], "row {row} of {rows}, {row_bytes} bytes");
+                assert!(to[row_bytes..].iter().all(|&b| b == 0xee), "gap behind row {row} of {rows}");
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn non_temporal_copy_copies_whatever_the_size_and_place() {
+        unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { super::stream::copy(dst, src, bytes) };
+            super::stream::fence();
+        }
+        for n in (0..=300).chain([4096, 65537]) {
+            for (from, to) in [(0, 0), (1, 0), (0, 1), (17, 40), (63, 63)] {
+                check(copy, n, from, to);
+            }
+        }
+    }
+
+    /// Sizes on both sides of the border, if the cache is not so large that the test would be slow.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn copies_on_both_sides_of_the_border_are_the_same() {
+        let border = super::stream::border().min(64 << 20);
+        assert!(border >= super::ALWAYS_CACHED);
+        // SAFETY: the documented signatures.
+        let (copy, copy_2d): (Copy, Copy2d) = unsafe { (function(kernels().copy()), function(kernels().copy_2d())) };
+        for n in [border - 1, border, border + 1, border + 1001] {
+            check(copy, n, 8, 24);
+        }
+        let (rows, row_bytes, stride) = (border / 4096 + 1, 4096, 4100);
+        let src = Guarded::new(&pattern(rows * stride), 4);
+        let mut dst = Guarded::new(&vec![0; rows * stride], 12);
+        // SAFETY: both buffers have rows of row_bytes at this stride.
+        unsafe { copy_2d(dst.as_mut_ptr(), stride, src.as_ptr(), stride, rows, row_bytes) };
+        for (row, (to, from)) in dst.bytes().chunks(stride).zip(src.bytes().chunks(stride)).enumerate() {
+            assert!(to[..row_bytes] == from[..row_bytes] && to[row_bytes..] == [0; 4], "row {row}");
         }
     }
 }
