@@ -18,16 +18,18 @@ pub mod range;
 mod report;
 pub mod rules;
 mod structure;
+#[cfg(test)]
+mod tests;
 mod types;
 
 use std::cell::OnceCell;
 
 use cranelift_entity::SecondaryMap;
 
-use crate::ir::effects::Scope;
+use crate::ir::effects::{self, Scope};
 use crate::ir::extent::Known;
 use crate::ir::program::{Param, TensorDef};
-use crate::ir::{Block, Diagnostic, Entry, Extent, Op, OpKind, Program, Scalar, Task, Tensor};
+use crate::ir::{Block, Diagnostic, Entry, Expr, Extent, Op, OpKind, Program, Scalar, Task, Tensor};
 
 use names::Names;
 use range::{Entered, Ranges};
@@ -56,6 +58,10 @@ struct Context<'a> {
     ranges: Ranges,
     /// What each tensor is a part of; [`Program::root`] of every tensor.
     roots: SecondaryMap<Tensor, Option<Tensor>>,
+    /// What values are other names of.
+    originals: SecondaryMap<Scalar, Option<Scalar>>,
+    /// Results of operands that do not go together: their type says nothing.
+    untyped: SecondaryMap<Scalar, bool>,
     /// Whether the size of a tile is sound, once it has been looked at.
     sized: Vec<Option<bool>>,
     names: Names<'a>,
@@ -72,12 +78,20 @@ impl<'a> Context<'a> {
                 _ => Some(tensor),
             };
         }
+        let mut originals: SecondaryMap<Scalar, Option<Scalar>> = SecondaryMap::new();
+        for op in program.ops.values() {
+            if let OpKind::Scalar { dst, expr: Expr::Copy(of) } = op.kind {
+                originals[dst] = originals[of].or(Some(of));
+            }
+        }
         let known = Known { world: world.map(i64::from), dims: &[] };
         Self {
             program,
             known,
             ranges: Ranges::new(program, world),
             roots,
+            originals,
+            untyped: SecondaryMap::new(),
             sized: vec![None; program.tiles.len()],
             names,
             report: Report::new(program, names),
@@ -138,15 +152,8 @@ impl<'a> Context<'a> {
     }
 
     /// The value behind its other names.
-    fn original(&self, mut scalar: Scalar) -> Scalar {
-        use crate::ir::Expr;
-        use crate::ir::program::ScalarDef;
-        while let ScalarDef::Result(op) = self.program.scalars[scalar].def
-            && let OpKind::Scalar { expr: Expr::Copy(of), .. } = self.kind(op)
-        {
-            scalar = *of;
-        }
-        scalar
+    fn original(&self, scalar: Scalar) -> Scalar {
+        self.originals[scalar].unwrap_or(scalar)
     }
 }
 
@@ -208,15 +215,16 @@ impl Verifier<'_> {
         for &op in &self.cx.program.blocks[block] {
             let here = Position { op, ..around };
             let kind = self.cx.kind(op);
-            let sound = self.values.check(&mut self.cx, here);
-            structure::placement(&mut self.cx, here);
-            // An op that stands or reads wrong is not also told the consequences.
-            if sound && types::check(&mut self.cx, here) && here.reached {
-                bounds::check(&mut self.cx, here);
+            let effects = effects::effects(self.cx.program, kind);
+            // A mistake is not also told its consequences.
+            let placed = structure::placement(&mut self.cx, here);
+            let defined = self.values.check(&mut self.cx, here, &effects);
+            let sound = placed && defined && comm::check(&mut self.cx, here) && types::check(&mut self.cx, here);
+            if sound && here.reached {
+                bounds::check(&mut self.cx, here, &effects);
             }
-            comm::check(&mut self.cx, here);
-            self.signals.note(&mut self.cx, here);
-            self.uses.check(&mut self.cx, here);
+            self.signals.note(&mut self.cx, here, &effects);
+            self.uses.check(&mut self.cx, here, &effects);
             for (index, inner) in kind.blocks().into_iter().enumerate() {
                 self.inner(inner, index, kind, here);
             }

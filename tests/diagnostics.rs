@@ -1,0 +1,106 @@
+//! `docs/diagnostics.md` tells the truth: it has every rule, and each example gives what stands below it.
+
+use std::path::Path;
+
+use pld::ir::parse::parse;
+use pld::verify::rules::RULES;
+use pld::verify::verify;
+
+/// What has no example: program text cannot break the first, and the others take too much of it.
+const WITHOUT_EXAMPLE: &[&str] = &["PLD-V002", "PLD-P005", "PLD-P013"];
+
+/// A rule's part of the document.
+struct Section<'a> {
+    heading: &'a str,
+    about: &'a str,
+    /// The program, for a world if it is noted, and what is said about it.
+    example: Option<(&'a str, Option<u32>, &'a str)>,
+}
+
+fn sections<'a>(document: &'a str, prefix: &str) -> Vec<Section<'a>> {
+    let parts = document.split("\n### ").skip(1).filter(|part| part.starts_with(prefix));
+    let sections = parts.map(|part| {
+        let (heading, rest) = part.split_once("\n\n").expect("a heading stands alone");
+        let about = rest.split_once("\n\n").map_or(rest, |(about, _)| about);
+        let example = rest.split_once("```pld").map(|(_, rest)| {
+            let (info, rest) = rest.split_once('\n').expect("a line");
+            let (program, rest) = rest.split_once("```\n").expect("a closed block");
+            let rest = rest.split_once("```text\n").expect("the findings follow").1;
+            let world = info.trim().strip_prefix("world=").map(|n| n.parse().expect("a number"));
+            (program, world, rest.split_once("```").expect("a closed block").0)
+        });
+        Section { heading, about, example }
+    });
+    sections.collect()
+}
+
+#[test]
+fn every_rule_is_documented() {
+    let document = read();
+    let documented: Vec<(&str, &str)> = sections(&document, "PLD-V").iter().map(|s| (s.heading, s.about)).collect();
+    let rules: Vec<(String, String)> =
+        RULES.iter().map(|r| (format!("{} {} ({})", r.code, r.name, r.severity), format!("{}.", r.about))).collect();
+    let rules: Vec<(&str, &str)> = rules.iter().map(|(h, a)| (h.as_str(), a.as_str())).collect();
+    assert_eq!(documented, rules);
+}
+
+/// The codes of the builder and of the parser stand in its source.
+#[test]
+fn every_code_is_documented() {
+    let document = read();
+    for source in ["src/ir/builder.rs", "src/ir/parse/mistake.rs"] {
+        let source = std::fs::read_to_string(root().join(source)).expect("the source is there");
+        let codes: Vec<&str> = source.split("Code(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(!codes.is_empty());
+        for code in codes {
+            assert!(document.contains(&format!("### {code} ")) || document.contains(&format!("| {code} |")), "{code}");
+        }
+    }
+}
+
+#[test]
+fn every_example_gives_its_code() {
+    let document = read();
+    let mut blessed = document.clone();
+    let mut wrong = String::new();
+    for section in sections(&document, "PLD-") {
+        let code = section.heading.split(' ').next().expect("a code");
+        let Some((program, world, expected)) = section.example else {
+            assert!(WITHOUT_EXAMPLE.contains(&code), "{code} has no example");
+            continue;
+        };
+        let findings = match parse(program, "example.pld") {
+            Ok(program) => verify(&program, world),
+            Err(mistakes) => mistakes,
+        };
+        if findings.is_empty() || findings.iter().any(|f| f.code.0 != code) {
+            wrong += &format!("{code}:\n{}", list(&findings));
+        }
+        blessed = blessed.replacen(
+            &format!("{program}```\n\n```text\n{expected}```"),
+            &format!("{program}```\n\n```text\n{}```", list(&findings)),
+            1,
+        );
+    }
+    assert!(wrong.is_empty(), "examples that give another code, or none:\n{wrong}");
+    if blessed != document {
+        assert!(std::env::var_os("PLD_TEST_BLESS").is_some(), "the findings have changed; they are now\n{blessed}");
+        std::fs::write(path(), blessed).expect("the document is writable");
+    }
+}
+
+fn list(findings: &[pld::ir::Diagnostic]) -> String {
+    findings.iter().map(|f| format!("{f}\n")).collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn path() -> std::path::PathBuf {
+    root().join("docs/diagnostics.md")
+}
+
+fn read() -> String {
+    std::fs::read_to_string(path()).expect("the document is there")
+}
