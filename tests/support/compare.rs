@@ -3,10 +3,16 @@
 use pld::codegen::cpu::abi::Exit;
 use pld::ir::print::print;
 use pld::ir::program::{BufferSize, Param};
-use pld::ir::{DType, Program};
+use pld::ir::{DType, Program, Severity};
+use pld::verify::verify;
 
 use crate::model::{Model, Value, decode};
 use crate::ranks::{Arg, Options, Outcome, Ranks};
+
+/// The verifier has nothing against a program. Only such programs are compiled.
+pub fn is_valid(program: &Program, nranks: u32) -> bool {
+    verify(program, Some(nranks)).iter().all(|finding| finding.severity == Severity::Warning)
+}
 
 /// Runs a program both ways, in every manner of compilation: the same memory, or the same fault.
 pub fn assert_same(program: &Program, nranks: u32, args: &[Arg], dims: &[i64]) {

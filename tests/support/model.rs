@@ -382,6 +382,9 @@ impl<'p> Model<'p> {
     }
 
     fn check(&self, r: &Registers, operand: u32, tensor: Tensor, at: &[i64], extents: &[i64]) -> Step {
+        if extents.iter().min() == Some(&0) {
+            return Ok(());
+        }
         let shape = self.shape(&self.program.tensors[tensor].shape);
         for dim in 0..shape.len() {
             let end = i128::from(at[dim]) + i128::from(extents[dim]);
@@ -601,8 +604,9 @@ fn float_op(op: BinaryOp, a: f32, b: f32) -> Value {
         BinaryOp::Mul => Float(a * b),
         BinaryOp::Div => Float(a / b),
         BinaryOp::Min | BinaryOp::Max if nan => Float(f32::NAN),
-        BinaryOp::Min => Float(a.min(b)),
-        BinaryOp::Max => Float(a.max(b)),
+        // Of the two zeros, the negative one is smaller.
+        BinaryOp::Min => Float(if a < b || a == b && a.is_sign_negative() { a } else { b }),
+        BinaryOp::Max => Float(if a > b || a == b && a.is_sign_positive() { a } else { b }),
         BinaryOp::Eq => Int((a == b).into()),
         BinaryOp::Ne => Int((a != b).into()),
         BinaryOp::Lt => Int((a < b).into()),

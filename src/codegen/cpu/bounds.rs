@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
+use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value, types};
 use smallvec::SmallVec;
 
 use crate::ir::builder::MAX_RANK;
@@ -61,7 +61,8 @@ impl Function<'_, '_> {
         shape.iter().map(|&e| self.extent_index(e)).collect()
     }
 
-    /// Ends the launch unless the region `extents` at `at` lies in a tensor, the op's operand number `operand`.
+    /// Ends the launch unless the region `extents` at `at` lies in a tensor, the op's operand number `operand`. A region
+    /// without elements may be anywhere.
     pub fn check_region(&mut self, operand: usize, tensor: Tensor, at: &[Index], extents: &[Index]) {
         if !self.unit.binding.checked {
             return;
@@ -110,6 +111,9 @@ impl Function<'_, '_> {
         }
         let good = self.b.current_block().expect("the last block was switched to");
         self.b.switch_to_block(bad);
+        if extents.iter().any(|e| e.range.min <= 0) {
+            self.pass_empty(extents, good);
+        }
         let offsets: SmallVec<[Size; 8]> = at.iter().map(|i| i.size).collect();
         let extents: SmallVec<[Size; 8]> = extents.iter().map(|i| i.size).collect();
         let field = offset_of!(Frame, fault) as i32;
@@ -119,6 +123,16 @@ impl Function<'_, '_> {
         self.b.ins().store(PLAIN, operand, frame, field + offset_of!(Fault, operand) as i32);
         self.fault(FaultKind::Bounds, &offsets, &extents);
         self.b.switch_to_block(good);
+    }
+
+    /// Goes on to `good` if the region has no element, wherever it is.
+    fn pass_empty(&mut self, extents: &[Index], good: ir::Block) {
+        let extents: SmallVec<[Value; 8]> = extents.iter().map(|e| self.size_value(e.size)).collect();
+        let smallest = extents.into_iter().reduce(|a, b| self.b.ins().smin(a, b)).expect("a region has a dimension");
+        let outside = self.b.create_block();
+        self.b.set_cold_block(outside);
+        self.b.ins().brif(smallest, outside, &[], good, &[]);
+        self.b.switch_to_block(outside);
     }
 
     /// A peer, which the launch ends for if it is not in the world.
