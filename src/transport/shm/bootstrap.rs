@@ -88,7 +88,7 @@ fn join(place: &Place, me: &Hello, beacon: &Beacon, deadline: Instant) -> Result
     let mine = Part { body: &me.encode(), fd: Some(beacon.light.as_fd()) };
     let parts = star.gather(JOIN, Ok(mine), None, deadline).inspect_err(|error| {
         if error.kind == ErrorKind::PeerLost {
-            let _ = place.remove_dead();
+            clean_up(place);
         }
     })?;
     Ok((star, parts))
@@ -150,6 +150,16 @@ fn connect(place: &Place, begin: Instant, deadline: Instant) -> Result<Channel> 
     }
 }
 
+/// Removes the name that a dead rank 0 has left. The kernel closes the sockets of a process one after the other, so the
+/// listening one may live a moment longer than the connection.
+fn clean_up(place: &Place) {
+    let mut pauses = Pauses::until(Instant::now() + GRACE);
+    while let Ok(None) = place.remove_dead()
+        && place.exists()
+        && pauses.pause()
+    {}
+}
+
 /// Growing pauses up to a deadline.
 struct Pauses {
     next: Duration,
@@ -191,29 +201,40 @@ struct Member {
 
 impl Host<'_> {
     fn run(mut self, beacon: &Beacon) -> Result<(Star, Parts)> {
-        let complete = self.gather();
+        if let Err(error) = self.gather() {
+            self.turn_away(&error);
+            return Err(error);
+        }
         // Nobody needs the name any more, and a dead process could not remove it.
         self.place.unlink();
-        let members = std::mem::take(&mut self.members).into_iter().flatten();
-        let mut channels = Vec::new();
-        let others = members.map(|Member { channel, hello, light }| {
-            channels.push(channel);
-            (hello, light)
-        });
-        let others = others.collect();
-        match complete.and_then(|()| parts(self.me, beacon, others)) {
-            Ok(parts) => {
-                let mut star = Star::hub(channels);
-                star.announce_parts(JOIN, &parts, self.deadline);
-                Ok((star, parts))
-            }
-            Err(error) => {
-                let _ = self.accept();
-                channels.append(&mut self.strangers);
-                Star::hub(channels).announce_failure(JOIN, &error);
-                Err(error)
-            }
+        let members = self.members.into_iter().flatten();
+        let (channels, others) = members.map(|member| (member.channel, (member.hello, member.light))).unzip();
+        let mut star = Star::hub(channels);
+        let parts = parts(self.me, beacon, others);
+        match &parts {
+            Ok(parts) => star.announce_parts(JOIN, parts, self.deadline),
+            Err(error) => star.announce_failure(JOIN, error),
         }
+        Ok((star, parts?))
+    }
+
+    /// Tells those who have come why there is no world, and for a moment also those who still come.
+    fn turn_away(&mut self, error: &Error) {
+        let end = (Instant::now() + GRACE).min(self.deadline);
+        self.tell(error);
+        while wait(&mut [PollFd::new(&self.listener, PollFlags::IN)], end) {
+            self.tell(error);
+        }
+        self.place.unlink();
+        self.tell(error);
+    }
+
+    fn tell(&mut self, error: &Error) {
+        // Whoever may not come in is told too.
+        let _ = self.accept();
+        let members = self.members.iter_mut().filter_map(Option::take).map(|member| member.channel);
+        let channels = members.chain(self.strangers.drain(..)).collect();
+        Star::hub(channels).announce_failure(JOIN, error);
     }
 
     fn gather(&mut self) -> Result<()> {
