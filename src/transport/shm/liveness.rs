@@ -125,3 +125,48 @@ impl Roster {
         unsafe { &*marks.add(rank as usize) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lit(fd: &OwnedFd) -> bool {
+        poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() == 1
+    }
+
+    #[test]
+    fn a_living_process_is_dark() {
+        assert!(!lit(&Beacon::new().unwrap().light));
+    }
+
+    /// Without pidfds.
+    #[test]
+    fn the_end_of_a_connection_tells_as_well() {
+        let Beacon { light, _kept: kept } = Beacon::socket().unwrap();
+        assert!(!lit(&light));
+        drop(kept);
+        assert!(lit(&light));
+    }
+
+    /// Rank 1 of three ends without leaving, rank 2 leaves and ends.
+    #[test]
+    fn ranks_that_end_and_ranks_that_leave() {
+        let beacons = [(); 3].map(|()| Beacon::socket().unwrap());
+        let lights = || beacons.iter().map(|beacon| beacon.light.try_clone().unwrap()).collect::<Vec<_>>();
+        let left = left_file(3).unwrap();
+        let roster = |rank| {
+            Roster::new(rank, lights(), vec![10, 11, 12], left.try_clone().unwrap(), Beacon::socket().unwrap()).unwrap()
+        };
+        let (mine, theirs) = (roster(0), roster(2));
+        let [_first, second, third] = beacons;
+        assert_eq!((mine.lost(), mine.gone()), (None, None));
+        theirs.leave();
+        assert_eq!((mine.lost(), mine.gone()), (None, Some(2)));
+        drop(third);
+        assert_eq!((mine.lost(), mine.gone()), (None, Some(2)));
+        assert_eq!(mine.obituary(2).message, "rank 2 has left the world");
+        drop(second);
+        assert_eq!(mine.lost(), Some(1));
+        assert_eq!(mine.obituary(1).message, "rank 1 (process 11) has ended");
+    }
+}
