@@ -53,6 +53,13 @@ pub struct Roster {
     owner: Pid,
 }
 
+/// Whoever ends its world properly leaves, also if the world has failed while it was made.
+impl Drop for Roster {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
 /// The file of the page in which ranks mark their leaving.
 pub fn left_file(nranks: u32) -> Result<OwnedFd> {
     memory::create(left_bytes(nranks))
@@ -74,9 +81,9 @@ impl Roster {
         self.ended().find(|rank| !self.has_left(*rank))
     }
 
-    /// A rank that takes no further part.
+    /// A rank that takes no further part; one that was lost comes first, since others leave because of it.
     pub fn gone(&self) -> Option<u32> {
-        self.others().find(|rank| self.has_left(*rank)).or_else(|| self.ended().next())
+        self.lost().or_else(|| self.others().find(|rank| self.has_left(*rank)))
     }
 
     /// Marks this rank as left. A forked child that drops its copy of the world does not speak for the rank.
@@ -160,13 +167,13 @@ mod tests {
         let (mine, theirs) = (roster(0), roster(2));
         let [_first, second, third] = beacons;
         assert_eq!((mine.lost(), mine.gone()), (None, None));
-        theirs.leave();
+        drop(theirs);
         assert_eq!((mine.lost(), mine.gone()), (None, Some(2)));
         drop(third);
         assert_eq!((mine.lost(), mine.gone()), (None, Some(2)));
         assert_eq!(mine.obituary(2).message, "rank 2 has left the world");
         drop(second);
-        assert_eq!(mine.lost(), Some(1));
+        assert_eq!((mine.lost(), mine.gone()), (Some(1), Some(1)));
         assert_eq!(mine.obituary(1).message, "rank 1 (process 11) has ended");
     }
 }

@@ -172,9 +172,3 @@ impl Transport for ShmTransport {
         self.roster.leave();
     }
 }
-
-impl Drop for ShmTransport {
-    fn drop(&mut self) {
-        self.leave();
-    }
-}
