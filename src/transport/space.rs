@@ -1,5 +1,6 @@
 //! How much memory there is. Reserving more than a limit allows would not return an error but end the process (the
-//! kernel's out-of-memory killer, SIGXFSZ) or fail halfway, so limits are compared with the need before anything is touched.
+//! kernel's out-of-memory killer, SIGXFSZ) or fail halfway, so limits are compared with the need before anything is
+//! touched.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -137,8 +138,8 @@ const VERSION_1: CgroupFiles = CgroupFiles {
     cache: ["total_inactive_file ", "total_active_file "],
 };
 
-/// The limits of the cgroup `path` and those above it. In a container a path may be the host's, of which only the end of
-/// the way up, the mount itself, is seen.
+/// The limits of the cgroup `path` and those above it. In a container a path may be the host's, of which only the end
+/// of the way up, the mount itself, is seen.
 fn cgroups(mount: &Path, path: &str, files: &CgroupFiles) -> Vec<Limit> {
     let leaf = mount.join(path.trim_start_matches('/'));
     let groups = leaf.ancestors().take_while(|group| group.starts_with(mount));

@@ -44,7 +44,7 @@ fn open_descriptors() -> u64 {
     fs::read_dir("/proc/self/fd").unwrap().count() as u64 - 1
 }
 
-/// One rank has a low limit when all allocate. Afterwards the world works, and nobody has lost descriptors or addresses.
+/// One rank has a low limit when all allocate. Afterwards the world works, and nobody has lost descriptors.
 fn with_limit(rank: &Rank, resource: Resource, limit: fn() -> u64) -> Result<String> {
     let world = rank.join()?;
     world.exchange(b"", soon())?;

@@ -1,5 +1,5 @@
-//! How ranks find each other: rank 0 listens at a [`Place`], the others connect and say who they are. What is wrong with one
-//! is told to all.
+//! How ranks find each other: rank 0 listens at a [`Place`], the others connect and say who they are. What is wrong
+//! with one is told to all.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime};
@@ -15,7 +15,7 @@ use super::star::{GRACE, Part, Parts, Star, ended, timeout};
 use super::wire::{Put, Reader, decode_error};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Of the messages between ranks. The first two numbers of [`Hello`] and the layout of a message's tag stay as they are.
+/// Of the messages between ranks. The first two numbers of [`Hello`] and the layout of a message's tag never change.
 const PROTOCOL: u32 = 1;
 const MAGIC: u32 = 0x0070_6c64;
 
@@ -56,15 +56,17 @@ impl Hello {
 }
 
 /// Makes a world: connections and roster. Collective. `place` is needed by worlds of more than one rank; `hint` says
-/// where to look if a rank does not come.
+/// what may be wrong if a rank does not come.
 pub fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) -> Result<(Star, Roster)> {
     let beacon = Beacon::new()?;
     let joined = match place {
         Some(place) => join(place, me, &beacon, deadline),
         None => parts(me, &beacon, Vec::new()).map(|parts| (Star::hub(Vec::new()), parts)),
     };
-    let (mut star, parts) = joined.map_err(|error| match error.kind {
-        ErrorKind::Timeout => Error::new(error.kind, format!("{}{hint}", error.message)),
+    let (mut star, parts) = joined.map_err(|error| match (error.kind, place) {
+        (ErrorKind::Timeout, Some(place)) => {
+            Error::new(error.kind, format!("{}, at {}{hint}", error.message, place.path().display()))
+        }
         _ => error,
     })?;
     // Whoever could not take the descriptors says so now, and nobody has a world.
@@ -127,7 +129,6 @@ fn listen(place: &Place, deadline: Instant) -> Result<Option<OwnedFd>> {
 }
 
 fn connect(place: &Place, begin: Instant, deadline: Instant) -> Result<Channel> {
-    // File times come from a clock that lags by up to a tick.
     let start = SystemTime::now();
     let last_tenth = deadline - (deadline - begin) / 10;
     let mut pauses = Pauses::until(deadline);
@@ -138,7 +139,7 @@ fn connect(place: &Place, begin: Instant, deadline: Instant) -> Result<Channel> 
             Connect::Connected(socket) => return Ok(Channel::new(socket)),
             Connect::NotYet => {}
             Connect::Dead => {
-                // Left by a former run, unless it appeared while this rank was waiting.
+                // Left by a former run, unless it was made while this rank was waiting.
                 if place.remove_dead()?.is_some_and(|made| made > start) {
                     return Err(ended(0));
                 }
@@ -207,6 +208,9 @@ impl Host<'_> {
         }
         // Nobody needs the name any more, and a dead process could not remove it.
         self.place.unlink();
+        let _ = self.accept();
+        let message = format!("the world of {} ranks is complete without this process", self.me.nranks);
+        Star::hub(self.strangers).announce_failure(JOIN, &Error::new(ErrorKind::Mismatch, message));
         let members = self.members.into_iter().flatten();
         let (channels, others) = members.map(|member| (member.channel, (member.hello, member.light))).unzip();
         let mut star = Star::hub(channels);

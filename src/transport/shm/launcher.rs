@@ -1,16 +1,20 @@
-//! What the programs that start ranks tell them: rank, size of the world, and which job it is.
+//! What the programs that start ranks tell them: rank, size of the world, and which job it is. The first launcher of
+//! this table whose variables for rank and size are set counts:
 //!
-//! | launcher | rank | ranks | ranks on this host | the job |
-//! | --- | --- | --- | --- | --- |
-//! | any | `PLD_RANK` | `PLD_WORLD_SIZE` | | `PLD_JOB`, which also overrides the ones below |
-//! | torchrun | `RANK` | `WORLD_SIZE` | `LOCAL_WORLD_SIZE` | `TORCHELASTIC_RUN_ID`, `TORCHELASTIC_RESTART_COUNT`, `MASTER_ADDR`, `MASTER_PORT` |
-//! | Open MPI | `OMPI_COMM_WORLD_RANK` | `OMPI_COMM_WORLD_SIZE` | `OMPI_COMM_WORLD_LOCAL_SIZE` | `PMIX_NAMESPACE`, `OMPI_MCA_ess_base_jobid` |
-//! | MPICH, PMI | `PMI_RANK` | `PMI_SIZE` | `MPI_LOCALNRANKS` | `PMI_JOBID` |
-//! | Slurm | `SLURM_PROCID` | `SLURM_NTASKS` | one node: `SLURM_STEP_NUM_NODES`, `SLURM_NNODES` | `SLURM_JOB_ID`, `SLURM_STEP_ID` |
+//! | launcher | rank, size, ranks or nodes here | the job |
+//! | --- | --- | --- |
+//! | by hand, or any | `PLD_RANK`, `PLD_WORLD_SIZE` | `PLD_JOB` |
+//! | torchrun | `RANK`, `WORLD_SIZE`, `LOCAL_WORLD_SIZE` | `TORCHELASTIC_RUN_ID`, |
+//! | | | `TORCHELASTIC_RESTART_COUNT`, `MASTER_ADDR`, `MASTER_PORT` |
+//! | Open MPI | `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE`, | `PMIX_NAMESPACE`, |
+//! | | `OMPI_COMM_WORLD_LOCAL_SIZE` | `OMPI_MCA_ess_base_jobid` |
+//! | MPICH, other PMI | `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALNRANKS` | `PMI_JOBID` |
+//! | Slurm | `SLURM_PROCID`, `SLURM_NTASKS`, | `SLURM_JOB_ID`, `SLURM_STEP_ID` |
+//! | | `SLURM_STEP_NUM_NODES`, `SLURM_NNODES` | |
 //!
-//! The first launcher of the table whose variables are set counts. Where nothing names the job, it is the process that
-//! started the ranks: the nearest ancestor whose environment has no rank. Ranks meet in the directory `PLD_DIR`, else
-//! `XDG_RUNTIME_DIR`, else `/tmp/pld-UID`.
+//! `PLD_JOB` comes before the launcher's own names. Where nothing names the job, it is what one process has started:
+//! the nearest ancestor whose environment has no rank. Ranks meet in the directory `PLD_DIR`, else `XDG_RUNTIME_DIR`,
+//! else `/tmp/pld-UID`. Empty variables count as not set.
 
 use std::ffi::OsString;
 use std::fs;
@@ -21,7 +25,7 @@ use rustix::process::geteuid;
 use super::place::{PREFIX, SUFFIX, is_private_directory};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The environment, or a made-up one. Empty variables count as not set.
+/// The environment without empty variables, or a made-up one.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// How one launcher names things.
@@ -155,8 +159,8 @@ fn required(env: Environment<'_>, name: &str, companion: &str) -> Result<u32> {
     number(env, name)?.ok_or_else(|| Error::invalid(format!("{companion} is set but {name} is not")))
 }
 
-/// The process that started the ranks, told apart from later ones with the same id by its start time. Wrappers such as a
-/// shell, `timeout` or a debugger around one rank have its variables too and are passed over.
+/// The process that started the ranks, told apart from later ones with the same id by its start time. Wrappers such as
+/// a shell, `timeout` or a debugger around one rank have its variables too and are passed over.
 fn starter(rank_variable: Option<&str>) -> String {
     let marker = rank_variable.map(|name| format!("{name}="));
     let is_rank = |pid: u32| {
@@ -189,8 +193,8 @@ pub fn directory(env: Environment<'_>) -> PathBuf {
     set("PLD_DIR").or_else(session).unwrap_or_else(|| format!("/tmp/pld-{}", geteuid().as_raw()).into())
 }
 
-/// Name of the socket of a job's world. Worlds of different sizes have different names, so that a rank of the next one may
-/// come while the last one is still being made.
+/// Name of the socket of a job's world. Worlds of different sizes have different names, so that a rank of the next one
+/// may come while the last one is still being made.
 pub fn socket_name(job: &str, nranks: u32) -> String {
     format!("{PREFIX}{:016x}-{nranks}{SUFFIX}", hash(job.as_bytes()))
 }

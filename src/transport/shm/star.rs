@@ -1,8 +1,8 @@
 //! Collectives: every rank sends its part to rank 0, which sends all parts to everybody, or an error to everybody.
 //!
-//! Collectives are numbered. A rank that gives up (time-out, lost peer, no memory) tells rank 0 and waits a little for its
-//! verdict, so that all ranks have the same error. A rank that comes late finds the verdict waiting, and what is left over of
-//! a failed collective is recognised by its number: the next collective works.
+//! Collectives are numbered. A rank that gives up (time-out, lost peer, no memory) tells rank 0 and waits a little for
+//! its verdict, so that all ranks have the same error. A rank that comes late finds the verdict waiting, and what is
+//! left over of a failed collective is recognised by its number: the next collective works.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
