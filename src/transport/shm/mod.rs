@@ -11,6 +11,7 @@ mod place;
 mod star;
 mod wire;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -75,12 +76,13 @@ pub struct ShmTransport {
 impl ShmTransport {
     /// Meets the other ranks. Collective. Ranks that disagree get `Mismatch`, all of them.
     ///
-    /// Worlds of one job may follow one another and may differ in size; ranks that take part in the same worlds make them
-    /// in the same order. The environment is read here and never again.
+    /// Worlds of one job may follow one another and may differ in size; ranks that take part in the same worlds make
+    /// them in the same order. Worlds of the same size but of other processes are different jobs if they are made at
+    /// the same time. The environment is read here and never again.
     pub fn join(options: &ShmOptions) -> Result<Self> {
         let (place, rank, nranks, hint) = match &options.bootstrap {
             Bootstrap::Env => {
-                let env: launcher::Environment<'_> = &|name| std::env::var_os(name);
+                let env: launcher::Environment<'_> = &environment;
                 let assignment = launcher::assignment(env, options.rank, options.nranks)?;
                 let nranks = in_range(assignment.nranks)?;
                 let place = || {
@@ -111,6 +113,11 @@ impl ShmTransport {
         let (star, roster) = bootstrap::meet(place.as_ref(), &me, hint, options.deadline)?;
         Ok(Self { rank, nranks, star: Mutex::new(star), roster })
     }
+}
+
+/// A variable that is set to something.
+fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 fn explicit(options: &ShmOptions) -> Result<(u32, u32)> {
@@ -164,11 +171,5 @@ impl Transport for ShmTransport {
 
     fn leave(&self) {
         self.roster.leave();
-    }
-}
-
-impl Drop for ShmTransport {
-    fn drop(&mut self) {
-        self.leave();
     }
 }
