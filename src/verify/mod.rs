@@ -1,8 +1,8 @@
 //! The rules of a program.
 //!
 //! [`verify`] reports everything that is wrong with a program, not only the first mistake. [`rules`] lists what can be,
-//! and each group of rules has a file: [`structure`] (where ops may stand, what they may use), [`types`] (element
-//! types, ranks, shapes), [`bounds`] (regions, peers, indices), [`comm`] (signals and transfers) and [`host`] (the host
+//! and each group of rules has a file: `structure` (where ops may stand, what they may use), `types` (element types,
+//! ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers) and `host` (the host
 //! driver and what it dispatches). [`range`] tells what values scalars can have, here and in code generation.
 //!
 //! An error is only reported for what certainly goes wrong where the op runs: offsets that depend on data are checked
@@ -26,6 +26,7 @@ mod types;
 use std::cell::OnceCell;
 
 use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::ReservedValue;
 
 use crate::ir::effects::{self, Scope};
 use crate::ir::extent::Known;
@@ -190,7 +191,7 @@ impl Verifier<'_> {
     fn program(&mut self) {
         let program = self.cx.program;
         let start = |scope, entry| Position {
-            op: Op::from_u32(0),
+            op: Op::reserved_value(),
             scope,
             entry,
             task: None,
