@@ -1,0 +1,190 @@
+//! Run-time checks: offsets, extents, peers and indices that are not known to be good when compiling.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value, types};
+use smallvec::SmallVec;
+
+use crate::ir::builder::MAX_RANK;
+use crate::ir::{Extent, Scalar, Tensor};
+use crate::verify::range::Interval;
+
+use super::abi::{Exit, Fault, FaultKind, Frame};
+use super::function::{Function, PLAIN};
+use super::size::Size;
+
+/// An offset, extent, peer or array index, and what is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Index {
+    /// Its value.
+    pub size: Size,
+    /// The values that it can have.
+    pub range: Interval,
+    /// The extent that it is, if it is one.
+    pub extent: Option<Extent>,
+}
+
+/// Indices, one a dimension.
+pub type Indices = SmallVec<[Index; 4]>;
+
+impl Index {
+    /// The number zero.
+    pub const ZERO: Index = Index::number(0);
+
+    /// The number one.
+    pub const ONE: Index = Index::number(1);
+
+    const fn number(value: i64) -> Self {
+        Self { size: Size::Const(value), range: Interval { min: value, max: value }, extent: None }
+    }
+}
+
+impl Function<'_, '_> {
+    /// An integer scalar, with what is known of it.
+    pub fn index(&mut self, scalar: Scalar) -> Index {
+        let size = self.size(scalar);
+        let range = size.constant().map_or_else(|| self.unit.ranges.of(scalar), Interval::point);
+        Index { size, range, extent: self.program().extent_of(scalar) }
+    }
+
+    pub fn indices(&mut self, scalars: &[Scalar]) -> Indices {
+        scalars.iter().map(|&s| self.index(s)).collect()
+    }
+
+    /// An extent, with what is known of it.
+    pub fn extent_index(&mut self, extent: Extent) -> Index {
+        Index { size: self.extent(extent), range: self.unit.ranges.of_extent(extent), extent: Some(extent) }
+    }
+
+    pub fn extent_indices(&mut self, shape: &[Extent]) -> Indices {
+        shape.iter().map(|&e| self.extent_index(e)).collect()
+    }
+
+    /// Ends the launch unless the region `extents` at `at` lies in a tensor, the op's operand number `operand`. A region
+    /// without elements may be anywhere.
+    pub fn check_region(&mut self, operand: usize, tensor: Tensor, at: &[Index], extents: &[Index]) {
+        if !self.unit.binding.checked {
+            return;
+        }
+        let program = self.program();
+        // Comparisons that hold if the region reaches outside.
+        let mut overruns: SmallVec<[(usize, IntCC, Size, Size); 8]> = SmallVec::new();
+        for (dim, (&bound, (at, extent))) in
+            program.tensors[tensor].shape.iter().zip(at.iter().zip(extents)).enumerate()
+        {
+            let whole = at.size == Size::Const(0) && extent.extent.is_some_and(|e| program.extents.same(e, bound));
+            if whole {
+                continue;
+            }
+            let bound = self.extent_index(bound);
+            let fits = |range: Interval| range.min >= 0 && range.max <= bound.range.min;
+            let end = at.range.max.saturating_add(extent.range.max);
+            if extent.range.min >= 0 && fits(Interval { min: at.range.min, max: end }) {
+                continue;
+            }
+            // Compared without sign, so that a negative number is too large. Once the extent is known to fit, the
+            // difference cannot overflow, as offset + extent might.
+            let (first, last) = if extent.size == Size::Const(1) {
+                (IntCC::UnsignedGreaterThanOrEqual, bound.size)
+            } else {
+                if !fits(extent.range) {
+                    overruns.push((dim, IntCC::UnsignedGreaterThan, extent.size, bound.size));
+                }
+                (IntCC::UnsignedGreaterThan, self.sub(bound.size, extent.size))
+            };
+            overruns.push((dim, first, at.size, last));
+        }
+        if overruns.is_empty() {
+            return;
+        }
+        let bad = self.b.create_block();
+        self.b.set_cold_block(bad);
+        let dim = self.b.append_block_param(bad, types::I32);
+        for (dim, wrong, value, bound) in overruns {
+            let (value, bound) = (self.size_value(value), self.size_value(bound));
+            let wrong = self.b.ins().icmp(wrong, value, bound);
+            let good = self.b.create_block();
+            let dim = self.b.ins().iconst(types::I32, dim as i64);
+            self.b.ins().brif(wrong, bad, &[BlockArg::Value(dim)], good, &[]);
+            self.b.switch_to_block(good);
+        }
+        let good = self.b.current_block().expect("the last block was switched to");
+        self.b.switch_to_block(bad);
+        if extents.iter().any(|e| e.range.min <= 0) {
+            self.pass_empty(extents, good);
+        }
+        let offsets: SmallVec<[Size; 8]> = at.iter().map(|i| i.size).collect();
+        let extents: SmallVec<[Size; 8]> = extents.iter().map(|i| i.size).collect();
+        let field = offset_of!(Frame, fault) as i32;
+        let frame = self.frame;
+        self.b.ins().store(PLAIN, dim, frame, field + offset_of!(Fault, dim) as i32);
+        let operand = self.b.ins().iconst(types::I32, operand as i64);
+        self.b.ins().store(PLAIN, operand, frame, field + offset_of!(Fault, operand) as i32);
+        self.fault(FaultKind::Bounds, &offsets, &extents);
+        self.b.switch_to_block(good);
+    }
+
+    /// Goes on to `good` if the region has no element, wherever it is.
+    fn pass_empty(&mut self, extents: &[Index], good: ir::Block) {
+        let extents: SmallVec<[Value; 8]> = extents.iter().map(|e| self.size_value(e.size)).collect();
+        let smallest = extents.into_iter().reduce(|a, b| self.b.ins().smin(a, b)).expect("a region has a dimension");
+        let outside = self.b.create_block();
+        self.b.set_cold_block(outside);
+        self.b.ins().brif(smallest, outside, &[], good, &[]);
+        self.b.switch_to_block(outside);
+    }
+
+    /// A peer, which the launch ends for if it is not in the world.
+    pub fn peer(&mut self, peer: Scalar) -> Size {
+        let peer = self.index(peer);
+        let nranks = i64::from(self.unit.binding.nranks);
+        if self.unit.binding.checked && !below(nranks).contains(peer.range) {
+            self.check_below(peer.size, nranks, FaultKind::Peer, &[]);
+        }
+        peer.size
+    }
+
+    /// An index into an array of `len` elements.
+    pub fn array_index(&mut self, index: Scalar, len: i64) -> Size {
+        let index = self.index(index);
+        if self.unit.binding.checked && !below(len).contains(index.range) {
+            self.check_below(index.size, len, FaultKind::Array, &[Size::Const(len)]);
+        }
+        index.size
+    }
+
+    fn check_below(&mut self, index: Size, bound: i64, kind: FaultKind, extents: &[Size]) {
+        let value = self.size_value(index);
+        let wrong = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, value, bound);
+        self.fault_if(wrong, kind, &[index], extents);
+    }
+
+    /// Ends the launch if `wrong` is not zero.
+    pub fn fault_if(&mut self, wrong: Value, kind: FaultKind, offsets: &[Size], extents: &[Size]) {
+        self.unless(wrong, |f| f.fault(kind, offsets, extents));
+    }
+
+    /// Ends the launch: fills the frame's fault and returns.
+    fn fault(&mut self, kind: FaultKind, offsets: &[Size], extents: &[Size]) {
+        debug_assert!(offsets.len() <= MAX_RANK && extents.len() <= MAX_RANK);
+        let (frame, field) = (self.frame, offset_of!(Frame, fault) as i32);
+        let site = self.site();
+        for (value, offset) in [(site, offset_of!(Fault, site)), (kind as u32, offset_of!(Fault, kind))] {
+            let value = self.b.ins().iconst(types::I32, i64::from(value));
+            self.b.ins().store(PLAIN, value, frame, field + offset as i32);
+        }
+        for (sizes, offset) in [(offsets, offset_of!(Fault, offsets)), (extents, offset_of!(Fault, extents))] {
+            for (i, &size) in sizes.iter().enumerate() {
+                let value = self.size_value(size);
+                self.b.ins().store(PLAIN, value, frame, field + (offset + 8 * i) as i32);
+            }
+        }
+        self.exit(Exit::Fault);
+    }
+}
+
+/// The numbers from 0 to below `bound`.
+fn below(bound: i64) -> Interval {
+    Interval { min: 0, max: bound - 1 }
+}

@@ -1,0 +1,65 @@
+//! The ops that a running program may have to name.
+
+use cranelift_entity::SecondaryMap;
+use smallvec::{SmallVec, smallvec};
+
+use crate::ir::extent::Known;
+use crate::ir::print::Text;
+use crate::ir::{Op, OpKind, Program, Task, Tensor};
+
+use super::code::{Site, SiteOperand};
+
+/// The sites of a program, numbered as code asks for them.
+#[derive(Default)]
+pub struct Sites {
+    numbers: SecondaryMap<Op, Option<u32>>,
+    ops: Vec<(Op, Option<Task>)>,
+}
+
+impl Sites {
+    /// The number of an op's site.
+    pub fn number(&mut self, op: Op, task: Option<Task>) -> u32 {
+        *self.numbers[op].get_or_insert_with(|| {
+            self.ops.push((op, task));
+            self.ops.len() as u32 - 1
+        })
+    }
+
+    /// All sites, by number.
+    pub fn finish(self, program: &Program, known: Known) -> Vec<Site> {
+        let text = Text::new(program);
+        let operand = |tensor: Tensor| SiteOperand {
+            name: text.tensor(tensor),
+            ty: text.tensor_type(tensor),
+            shape: program.tensors[tensor]
+                .shape
+                .iter()
+                .map(|&e| program.extents.eval(e, known).unwrap_or(-1))
+                .collect(),
+        };
+        let site = |(op, task): (Op, Option<Task>)| Site {
+            text: text.op(op),
+            place: program.place(program.ops[op].loc),
+            task: task.map_or_else(String::new, |task| program.tasks[task].name.clone()),
+            operands: operands(&program.ops[op].kind).into_iter().map(operand).collect(),
+        };
+        self.ops.into_iter().map(site).collect()
+    }
+}
+
+/// The tensors that an op names, destination first.
+pub fn operands(op: &OpKind) -> SmallVec<[Tensor; 2]> {
+    match *op {
+        OpKind::Put { dst, src, .. } | OpKind::Get { dst, src, .. } => smallvec![dst, src],
+        OpKind::Slice { src: tensor, .. }
+        | OpKind::Read { src: tensor, .. }
+        | OpKind::Load { src: tensor, .. }
+        | OpKind::RemoteLoad { src: tensor, .. }
+        | OpKind::Write { dst: tensor, .. }
+        | OpKind::Store { dst: tensor, .. }
+        | OpKind::RemoteStore { dst: tensor, .. }
+        | OpKind::Notify { window: tensor, .. }
+        | OpKind::Wait { window: tensor, .. } => smallvec![tensor],
+        _ => SmallVec::new(),
+    }
+}
