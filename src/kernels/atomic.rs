@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering::Relaxed};
 
 use half::{bf16, f16};
 
-use super::element::{Arithmetic, Chunk, Element, Number};
+use super::element::{Arithmetic, Element, Number};
 use super::level::Simd;
 
 /// An element type with atomic addition.
@@ -108,6 +108,8 @@ unsafe fn accumulate<L: Simd, E: AtomicAdd>(dst: *mut E, src: *const E, n: usize
 #[inline(always)]
 unsafe fn add_word<L: Simd, E: AtomicAdd>(cell: *mut E, values: *const E) {
     use std::arch::asm;
+
+    use super::element::Chunk;
 
     let n = size_of::<u64>() / size_of::<E>();
     let (mut wide_old, mut wide_values, mut sums) = (Chunk::new(), Chunk::new(), Chunk::new());

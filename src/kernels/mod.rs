@@ -2,7 +2,8 @@
 //!
 //! Generated code calls kernels by address. [`kernels`] is the table for this CPU; its methods give the address of an
 //! `unsafe extern "C"` function, whose signature they document. Pointers are aligned to their elements and need no more.
-//! A size of zero is legal with any pointer. Results are the same at every [`Level`], bit by bit.
+//! A size of zero is legal with any pointer. Results are the same at every [`Level`], bit by bit, but for the payload of
+//! a NaN.
 
 #[macro_use]
 mod level;
