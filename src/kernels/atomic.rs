@@ -120,7 +120,12 @@ unsafe fn add_word<L: Simd, E: AtomicAdd>(cell: *mut E, values: *const E) {
     // Rust would have to have their width.
     unsafe {
         let values = E::read::<L>(values, n, &mut wide_values);
-        asm!("mov {old}, [{cell}]", cell = in(reg) cell, old = out(reg) old, options(nostack, readonly, preserves_flags));
+        asm!(
+            "mov {old}, [{cell}]",
+            cell = in(reg) cell,
+            old = out(reg) old,
+            options(nostack, readonly, preserves_flags),
+        );
         loop {
             let added_to = E::read::<L>((&raw const old).cast(), n, &mut wide_old);
             for i in 0..n {
@@ -129,7 +134,13 @@ unsafe fn add_word<L: Simd, E: AtomicAdd>(cell: *mut E, values: *const E) {
             let mut new = 0u64;
             E::write::<L>((&raw mut new).cast(), sums, n);
             let seen: u64;
-            asm!("lock cmpxchg [{cell}], {new}", cell = in(reg) cell, new = in(reg) new, inout("rax") old => seen, options(nostack));
+            asm!(
+                "lock cmpxchg [{cell}], {new}",
+                cell = in(reg) cell,
+                new = in(reg) new,
+                inout("rax") old => seen,
+                options(nostack),
+            );
             if seen == old {
                 return;
             }

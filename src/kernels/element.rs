@@ -60,7 +60,7 @@ pub(super) trait Element: Copy + 'static {
     /// The element nearest to a value.
     fn narrow(value: Self::Wide) -> Self;
 
-    /// Address of the values of `n` ≤ `AT_ONCE` elements: of the elements themselves, or of `buffer` once they are there.
+    /// Address of the values of `n` ≤ `AT_ONCE` elements: the elements' own, or that of `buffer`, which then has them.
     ///
     /// # Safety
     /// `n` elements at `src` can be read; the caller is compiled for `L` and runs on a CPU that has it.
@@ -77,8 +77,8 @@ pub(super) trait Element: Copy + 'static {
     /// Writes the elements nearest to `n` values.
     ///
     /// # Safety
-    /// `n` values can be read and `n` elements at `dst` be written; the two do not overlap; the caller is compiled for `L`
-    /// and runs on a CPU that has it.
+    /// `n` values can be read, `n` elements at `dst` can be written, and they do not overlap; the caller is compiled for
+    /// `L` and runs on a CPU that has it.
     #[inline(always)]
     unsafe fn write<L: Simd>(dst: *mut Self, values: *const Self::Wide, n: usize) {
         for i in 0..n {
