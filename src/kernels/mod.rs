@@ -94,8 +94,8 @@ impl Kernels {
         copy::copy_2d as *const u8
     }
 
-    /// `fn(dst: *mut E, dst_stride: usize, src: *const E, src_stride: usize, rows: usize, cols: usize)`: `dst[i] += src[i]`,
-    /// each element atomically, relaxed; strides in bytes. None for types without atomic add.
+    /// `fn(dst: *mut E, dst_stride: usize, src: *const E, src_stride: usize, rows: usize, cols: usize)`: strides in
+    /// bytes; `dst[i] += src[i]`, each element atomically, relaxed. None for types without atomic add.
     pub fn accumulate_2d(&self, dtype: DType) -> Option<*const u8> {
         Some(match dtype {
             DType::F32 => atomic::accumulate_2d::<f32>(self.level),
