@@ -8,6 +8,9 @@ mod compare;
 mod model;
 #[path = "../support/ranks.rs"]
 mod ranks;
+#[path = "../support/text.rs"]
+mod text;
 
 mod allreduce;
+mod faults;
 mod scalars;
