@@ -14,3 +14,4 @@ mod text;
 mod allreduce;
 mod faults;
 mod scalars;
+mod transfers;

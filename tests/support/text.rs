@@ -4,7 +4,7 @@ use pld::ir::Program;
 use pld::ir::parse::parse;
 
 pub fn program(text: &str) -> Program {
-    parse(text, "test.pld").unwrap_or_else(|mistakes| panic!("{text}\n{}", mistakes[0]))
+    parse(text, "test.pld").unwrap_or_else(|mistakes| panic!("{}\n{text}", mistakes[0]))
 }
 
 /// A program around the body of one task, which every rank runs. Windows `w: [4, 8] i32`, `f: [4, 8] f32` and
