@@ -102,13 +102,7 @@ fn peers_signals_and_arrays() {
         let notify = "notify sig[0, 0] @a += 1";
         assert_fault(notify, peer, 0, notify, other(FaultKind::Peer, offsets, &[]));
     }
-    assert_fault(
-        "notify sig[a, 0] @me += 1",
-        4,
-        0,
-        "notify sig[a, 0] @me += 1",
-        bounds(0, 0, &[4, 0], &[1, 1]),
-    );
+    assert_fault("notify sig[a, 0] @me += 1", 4, 0, "notify sig[a, 0] @me += 1", bounds(0, 0, &[4, 0], &[1, 1]));
     assert_fault("wait sig[a, 0] >= 0", -1, 0, "wait sig[a, 0] >= 0", bounds(0, 0, &[-1, 0], &[1, 1]));
     let array = "s = array i32 [3] = 0\ns[a] = 1";
     assert_fault(array, 3, 0, "s[a] = 1", other(FaultKind::Array, &[3], &[3]));

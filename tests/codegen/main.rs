@@ -13,5 +13,7 @@ mod text;
 
 mod allreduce;
 mod faults;
+mod host;
 mod scalars;
+mod signals;
 mod transfers;

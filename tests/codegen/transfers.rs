@@ -173,8 +173,7 @@ impl Maker {
             }
             2 if arithmetic && a.shape.len() == 2 && a.small => {
                 let (row, op) = (self.choices.below(2) == 0, self.choices.of(&["sum", "max"]));
-                let (axis, shape) =
-                    if row { ("row", vec![a.shape[0], 1]) } else { ("col", vec![1, a.shape[1]]) };
+                let (axis, shape) = if row { ("row", vec![a.shape[0], 1]) } else { ("col", vec![1, a.shape[1]]) };
                 self.define(a.dtype, shape, false, &format!("{axis}_{op} {name}"));
             }
             3 if arithmetic => {
@@ -260,11 +259,8 @@ impl Maker {
         let options = if dynamic && options.is_empty() && self.slot.len() == 2 { " chunk [1, 4]" } else { options };
         match peer {
             Some(peer) => {
-                let target = if self.choices.below(2) == 0 {
-                    self.output(&to)
-                } else {
-                    self.place("to", "me".into(), &to)
-                };
+                let target =
+                    if self.choices.below(2) == 0 { self.output(&to) } else { self.place("to", "me".into(), &to) };
                 self.line(&format!("get {target} <- {source} @{peer} [{extents}]{options}"));
             }
             None => {
@@ -349,7 +345,9 @@ fn transfers(choices: Vec<u32>) -> (Program, u32, Vec<Arg>) {
     let rank = choices.of(&[2, 2, 1, 3, 4]);
     let lead = choices.between(1, 3);
     let mut slot = vec![lead];
-    slot.extend((1..rank).map(|dim| if dim + 1 == rank { choices.of(&[5, 1, 4, 16, 33]) } else { choices.between(1, 3) }));
+    slot.extend(
+        (1..rank).map(|dim| if dim + 1 == rank { choices.of(&[5, 1, 4, 16, 33]) } else { choices.between(1, 3) }),
+    );
     let adds = dtype.has_atomic_add() && dtype != DType::BF16;
     let dims = |slots: &str| {
         let rest: String = slot[1..].iter().map(|d| format!(", {d}")).collect();
