@@ -1,6 +1,7 @@
 //! Programs survive printing and parsing: the text stays the same, and so does what it means.
 
-mod support;
+#[path = "support/programs.rs"]
+mod programs;
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -19,7 +20,7 @@ proptest! {
 
     #[test]
     fn programs_survive_text(choices in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let program = support::programs::program(&choices);
+        let program = programs::program(&choices);
         let text = print(&program);
         let again = match parse(&text, "random.pld") {
             Ok(again) => again,

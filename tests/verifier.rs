@@ -1,5 +1,7 @@
 //! The verifier on whole programs: right ones give no finding, wrong ones give all of theirs.
 
+#[path = "support/chaos.rs"]
+mod chaos;
 mod support;
 
 use std::path::Path;
@@ -28,6 +30,21 @@ fn examples_give_no_finding() {
     assert!(examples > 0);
 }
 
+#[test]
+fn programs_of_the_language_reference_give_no_finding() {
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/language.md");
+    let reference = std::fs::read_to_string(reference).expect("the reference is there");
+    let programs: Vec<&str> = reference.split("```pld\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!programs.is_empty());
+    for text in programs {
+        let program = parse(text, "language.md").unwrap_or_else(|m| panic!("{}", m[0]));
+        for world in WORLDS {
+            let findings = verify(&program, world);
+            assert!(findings.is_empty(), "{world:?}: {}", findings[0]);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -41,6 +58,19 @@ proptest! {
             let error = verify(&program, world).into_iter().find(wrong);
             if let Some(error) = error {
                 return Err(TestCaseError::fail(format!("{world:?}: {error}\n{}", print::print(&program))));
+            }
+        }
+    }
+
+    /// Whatever the builder accepts gets an answer, the same each time, and in order.
+    #[test]
+    fn any_program_gets_its_findings(choices in proptest::collection::vec(any::<u8>(), 0..600)) {
+        let program = chaos::program(&choices);
+        for world in WORLDS {
+            let findings = verify(&program, world);
+            prop_assert_eq!(&findings, &verify(&program, world));
+            for finding in findings {
+                prop_assert!(!finding.message.contains("  "), "a name is missing: {}", finding);
             }
         }
     }

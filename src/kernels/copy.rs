@@ -13,13 +13,27 @@ const ALWAYS_CACHED: usize = 256 << 10;
 /// `fn(dst, src, bytes)`: the regions do not overlap.
 pub(super) unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
-    if bytes > ALWAYS_CACHED && bytes > stream::border() {
+    if bytes > ALWAYS_CACHED {
         // SAFETY: the caller gives two regions of this size that do not overlap.
-        unsafe { stream::copy(dst, src, bytes) };
-        return stream::fence();
+        return unsafe { copy_large(dst, src, bytes) };
     }
     // SAFETY: as above.
     unsafe { dst.copy_from_nonoverlapping(src, bytes) }
+}
+
+/// A function of its own, so that a small copy is a comparison and a jump to memcpy.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+unsafe fn copy_large(dst: *mut u8, src: *const u8, bytes: usize) {
+    // SAFETY: the caller gives two regions of this size that do not overlap.
+    unsafe {
+        if bytes > stream::border() {
+            stream::copy(dst, src, bytes);
+            stream::fence();
+        } else {
+            dst.copy_from_nonoverlapping(src, bytes);
+        }
+    }
 }
 
 /// `fn(dst, dst_stride, src, src_stride, rows, row_bytes)`: the regions do not overlap.

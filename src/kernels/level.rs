@@ -88,7 +88,7 @@ pub(super) use x86::{Avx2, Avx512};
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Portable, Simd, f16};
+    use super::{Simd, f16};
 
     /// [`super::Level::Avx2`] as a type.
     pub struct Avx2;
@@ -97,26 +97,32 @@ mod x86 {
         #[inline(always)]
         unsafe fn widen_f16(dst: *mut f32, src: *const f16, n: usize) {
             let full = n - n % 8;
-            // SAFETY: the caller's promise; the vectors and the rest are the elements.
+            // SAFETY: the caller's promise; vectors and rest are the n elements.
             unsafe {
                 for i in (0..full).step_by(8) {
                     let half = _mm_loadu_si128(src.add(i).cast());
                     _mm256_storeu_ps(dst.add(i), _mm256_cvtph_ps(half));
                 }
-                Portable::widen_f16(dst.add(full), src.add(full), n - full);
+                for i in full..n {
+                    let half = _mm_cvtsi32_si128(i32::from(src.add(i).read().to_bits()));
+                    dst.add(i).write(_mm_cvtss_f32(_mm_cvtph_ps(half)));
+                }
             }
         }
 
         #[inline(always)]
         unsafe fn narrow_f16(dst: *mut f16, src: *const f32, n: usize) {
             let full = n - n % 8;
-            // SAFETY: the caller's promise; the vectors and the rest are the elements.
+            // SAFETY: the caller's promise; vectors and rest are the n elements.
             unsafe {
                 for i in (0..full).step_by(8) {
                     let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(src.add(i)));
                     _mm_storeu_si128(dst.add(i).cast(), half);
                 }
-                Portable::narrow_f16(dst.add(full), src.add(full), n - full);
+                for i in full..n {
+                    let half = _mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_set_ss(src.add(i).read()));
+                    dst.add(i).write(f16::from_bits(_mm_cvtsi128_si32(half) as u16));
+                }
             }
         }
     }
@@ -128,26 +134,26 @@ mod x86 {
         #[inline(always)]
         unsafe fn widen_f16(dst: *mut f32, src: *const f16, n: usize) {
             let full = n - n % 16;
-            // SAFETY: the caller's promise; the vectors and the rest are the elements.
+            // SAFETY: the caller's promise; vectors and rest are the n elements.
             unsafe {
                 for i in (0..full).step_by(16) {
                     let half = _mm256_loadu_si256(src.add(i).cast());
                     _mm512_storeu_ps(dst.add(i), _mm512_cvtph_ps(half));
                 }
-                Portable::widen_f16(dst.add(full), src.add(full), n - full);
+                Avx2::widen_f16(dst.add(full), src.add(full), n - full);
             }
         }
 
         #[inline(always)]
         unsafe fn narrow_f16(dst: *mut f16, src: *const f32, n: usize) {
             let full = n - n % 16;
-            // SAFETY: the caller's promise; the vectors and the rest are the elements.
+            // SAFETY: the caller's promise; vectors and rest are the n elements.
             unsafe {
                 for i in (0..full).step_by(16) {
                     let half = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(src.add(i)));
                     _mm256_storeu_si256(dst.add(i).cast(), half);
                 }
-                Portable::narrow_f16(dst.add(full), src.add(full), n - full);
+                Avx2::narrow_f16(dst.add(full), src.add(full), n - full);
             }
         }
     }

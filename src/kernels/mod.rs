@@ -97,12 +97,12 @@ impl Kernels {
     /// `dst[i] += src[i]`, each element atomically, relaxed. None for types without atomic add.
     pub fn accumulate_2d(&self, dtype: DType) -> Option<*const u8> {
         Some(match dtype {
-            DType::F32 => atomic::accumulate_2d::<f32> as *const u8,
-            DType::F16 => atomic::accumulate_2d::<f16> as *const u8,
-            DType::BF16 => atomic::accumulate_2d::<bf16> as *const u8,
-            DType::I32 => atomic::accumulate_2d::<i32> as *const u8,
-            DType::I16 => atomic::accumulate_2d::<i16> as *const u8,
-            DType::I8 => atomic::accumulate_2d::<i8> as *const u8,
+            DType::F32 => atomic::accumulate_2d::<f32>(self.level),
+            DType::F16 => atomic::accumulate_2d::<f16>(self.level),
+            DType::BF16 => atomic::accumulate_2d::<bf16>(self.level),
+            DType::I32 => atomic::accumulate_2d::<i32>(self.level),
+            DType::I16 => atomic::accumulate_2d::<i16>(self.level),
+            DType::I8 => atomic::accumulate_2d::<i8>(self.level),
             _ => return None,
         })
     }
@@ -203,6 +203,7 @@ mod tests {
                     assert_eq!(kernels().reduce(op, axis, dtype).is_some(), has, "{axis}_{op} {dtype}");
                 }
             }
+            assert_eq!(kernels().accumulate_2d(dtype).is_some(), dtype.has_atomic_add(), "{dtype}");
             assert_eq!(kernels().element_to_f32(dtype).is_some(), dtype.is_float() && dtype.size() == 2, "{dtype}");
             assert_eq!(kernels().element_from_f32(dtype).is_some(), dtype.is_float() && dtype.size() == 2, "{dtype}");
         }

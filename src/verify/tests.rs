@@ -1,6 +1,8 @@
 //! What program text cannot break, and what it would be long to write.
 
-use super::{rules, verify};
+use std::cell::OnceCell;
+
+use super::{range, rules, verify, verify_with};
 use crate::ir::extent::Shape;
 use crate::ir::*;
 
@@ -174,5 +176,95 @@ fn signals_of_many_cells_are_compared_by_their_hull() {
         b.dispatch(entry, r, vec![Operand::Tensor(view), Operand::Scalar(r)]);
         b.ranks_end();
         assert_eq!(codes(&b.finish().expect("the builder is used well")), expected);
+    }
+}
+
+/// What the scalars of a program can be, by their names.
+#[test]
+fn scalars_have_the_values_of_their_definitions() {
+    let text = "program ranges
+
+dim n
+
+entry e(x: tensor[8] u8 in, y: tensor[8] i64 out, w: window[world, 8] f32, me: i32, next: i32, any: i32) {
+  at t {
+    byte = x[0]
+    own = rank(w)
+    last = world - 1 - me
+    masked = any % 8
+    folded = clamp(any, -3, 5)
+    half = byte / 2
+    back = cast(cast(byte, f32), i32)
+    wrapped = any + 1
+    chosen = select(any > 0, me, byte)
+    decided = select(me < world, 1, any)
+    c = var i32 = 0
+    read = c
+    for i in 2..11 step 4 {
+      twice = i * 2
+      y[0] = twice + byte + own + last + masked + folded + half + back + wrapped + chosen + decided + read + next
+    }
+    for down in any..0 {
+      y[1] = down
+    }
+    w[0, 0] = 1.0
+  }
+}
+
+host (xs: tensor[world, 8] u8 in, ys: tensor[world, 8] i64 out, ns: tensor[n] u8 in, any: i32) {
+  buf = alloc_window [world, 8] f32
+  ranks r in 0..world {
+    w = window buf [world, 8] f32
+    dispatch e(xs[r], ys[r], w, r, (r + 1) % world, any) device r
+  }
+}
+";
+    let program = parse::parse(text, "ranges.pld").unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+    assert_eq!(verify(&program, Some(4)), []);
+    let ranges = range::Ranges::new(&program, Some(4));
+    let of = |name: &str| {
+        let mut named = program.scalars.iter().filter(|(_, data)| data.name.as_deref() == Some(name));
+        let interval = ranges.of(named.next().expect("a scalar of this name").0);
+        (interval.min, interval.max)
+    };
+    let (low, high) = (i64::from(i32::MIN), i64::from(i32::MAX));
+    let expected = [
+        ("me", (0, 3)),
+        ("next", (0, 3)),
+        ("any", (low, high)),
+        ("byte", (0, 255)),
+        ("own", (0, 3)),
+        ("last", (0, 3)),
+        ("masked", (-7, 7)),
+        ("folded", (-3, 5)),
+        ("half", (0, 127)),
+        ("back", (low, high)),
+        ("wrapped", (low, high)),
+        ("chosen", (0, 255)),
+        ("decided", (1, 1)),
+        ("read", (low, high)),
+        ("i", (2, 10)),
+        ("twice", (4, 20)),
+        ("down", (low, -1)),
+    ];
+    for (name, interval) in expected {
+        assert_eq!(of(name), interval, "{name}");
+    }
+}
+
+/// Most programs are right, and finding that out costs no text.
+#[test]
+fn a_right_program_is_not_printed() {
+    let texts = [
+        include_str!("../../examples/pld/allreduce.pld"),
+        include_str!("../../examples/pld/06_put_get.pld"),
+        include_str!("../../tests/filetests/verify/moe_dispatch.pld"),
+        include_str!("../../tests/filetests/verify/world_of_one.pld"),
+    ];
+    for text in texts {
+        let program = parse::parse(text, "right.pld").unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+        let printed = OnceCell::new();
+        assert_eq!(verify_with(&program, Some(1), &printed), []);
+        assert!(printed.get().is_none(), "{}", program.name);
     }
 }

@@ -109,6 +109,17 @@ fn what_is_within_the_limits_parses_and_prints() {
 }
 
 #[test]
+fn a_small_stack_is_enough() {
+    let (blocks, calls) = (MAX_NESTING - 2, MAX_EXPRESSION_NESTING - 2);
+    let value = format!("{}0.0{}", "max(x[0], ".repeat(calls), ")".repeat(calls));
+    let text = task(&format!("{}x[0] = {value}{}", "if me == 0 {\n".repeat(blocks), "\n}".repeat(blocks)));
+    let thread = std::thread::Builder::new().stack_size(512 << 10);
+    let print_it = move || print(&parse(&text, "").unwrap_or_else(|m| panic!("{}", m[0])));
+    let printed = thread.spawn(print_it).expect("a thread").join().expect("no overflow");
+    assert!(printed.lines().count() > 2 * blocks);
+}
+
+#[test]
 fn sizes_are_bounded() {
     let sum = vec!["world"; 100_000].join(" + ");
     assert!(codes(&format!("program p\nconst A = {sum}\n")).contains(&"PLD-B007"));
