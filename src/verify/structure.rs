@@ -1,8 +1,9 @@
 //! Where ops may stand, and what they may use.
 
 use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
 
-use crate::ir::effects::{self, Place, Scope};
+use crate::ir::effects::{self, Effect, Place, Scope};
 use crate::ir::program::{Loc, Param, ScalarDef};
 use crate::ir::{Array, Buffer, Expr, Op, OpKind, Operand, Program, Scalar, Tensor, Tile, Var};
 
@@ -63,6 +64,8 @@ enum Value {
     Array(Array),
     Buffer(Buffer),
 }
+
+type Several = SmallVec<[Value; 8]>;
 
 /// The values that are defined where the walk is.
 pub(super) struct Values {
@@ -135,10 +138,9 @@ impl Values {
     }
 
     /// Everything that the op uses is defined; then what it defines is.
-    pub fn check(&mut self, cx: &mut Context, here: Position) -> bool {
-        let mut used = Vec::new();
-        let mut made = Vec::new();
-        uses_and_definitions(cx.program, here.op, &mut used, &mut made);
+    pub fn check(&mut self, cx: &mut Context, here: Position, effects: &[Effect]) -> bool {
+        let (mut used, mut made) = (SmallVec::new(), SmallVec::new());
+        uses_and_definitions(cx.kind(here.op), effects, &mut used, &mut made);
         let mut sound = true;
         for value in used {
             if !*self.slot(value) {
@@ -155,8 +157,7 @@ impl Values {
     }
 }
 
-fn uses_and_definitions(program: &Program, op: Op, used: &mut Vec<Value>, made: &mut Vec<Value>) {
-    let kind = &program.ops[op].kind;
+fn uses_and_definitions(kind: &OpKind, effects: &[Effect], used: &mut Several, made: &mut Several) {
     kind.for_each_scalar(|scalar| used.push(Value::Scalar(scalar)));
     made.extend(kind.result().map(Value::Scalar));
     match kind {
@@ -180,8 +181,8 @@ fn uses_and_definitions(program: &Program, op: Op, used: &mut Vec<Value>, made: 
         OpKind::VarSet { var, .. } => used.push(Value::Var(*var)),
         OpKind::ArrayDef { array, .. } => made.push(Value::Array(*array)),
         OpKind::ArraySet { array, .. } => used.push(Value::Array(*array)),
-        kind => {
-            for effect in effects::effects(program, kind) {
+        _ => {
+            for effect in effects {
                 match effect.place {
                     Place::Tile(tile) if effect.access.is_write() => made.push(Value::Tile(tile)),
                     Place::Tile(tile) => used.push(Value::Tile(tile)),
@@ -197,7 +198,6 @@ fn uses_and_definitions(program: &Program, op: Op, used: &mut Vec<Value>, made: 
 fn undefined(cx: &mut Context, op: Op, value: Value) {
     let program = cx.program;
     let names = cx.names;
-    let or = |name: &Option<String>, otherwise: &str| name.clone().unwrap_or_else(|| otherwise.into());
     let no_loc = Loc::default();
     let (name, loc) = match value {
         Value::Scalar(s) => {
@@ -209,8 +209,8 @@ fn undefined(cx: &mut Context, op: Op, value: Value) {
         }
         Value::Tensor(t) => (names.tensor(t), program.tensors[t].loc),
         Value::Tile(t) => (names.tile(t).into(), program.tiles[t].loc),
-        Value::Var(v) => (or(&program.vars[v].name, "the variable"), no_loc),
-        Value::Array(a) => (or(&program.arrays[a].name, "the array"), no_loc),
+        Value::Var(v) => (names.var(v).into(), no_loc),
+        Value::Array(a) => (names.array(a).into(), no_loc),
         Value::Buffer(b) => (program.buffers[b].name.clone(), program.buffers[b].loc),
     };
     let place = program.place(loc);

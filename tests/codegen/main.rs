@@ -1,6 +1,13 @@
 //! Generated code on plain threads, without the runtime.
 
+#[path = "../support/choices.rs"]
+mod choices;
+#[path = "../support/compare.rs"]
+mod compare;
+#[path = "../support/model.rs"]
+mod model;
 #[path = "../support/ranks.rs"]
 mod ranks;
 
 mod allreduce;
+mod scalars;
