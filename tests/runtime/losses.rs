@@ -75,7 +75,7 @@ fn die_waiting_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
     let exe = compile(MOE, &world, me.rank == u32::MAX)?;
     me.say("ready");
-    exe.launch(&[tensor(&mut [0], &[1, 1]), Arg::Int(0), Arg::Int(0), Arg::Int(1), Arg::Bool(true)])?;
+    exe.launch(&[tensor(&mut [0i64], &[1]), Arg::Int(0), Arg::Int(0), Arg::Int(1), Arg::Bool(true)])?;
     Ok("no error".into())
 }
 
@@ -103,7 +103,7 @@ fn die_without_waits_rank(me: &Rank) -> Result<String> {
     let exe = compile(COUNT, &world, true)?;
     me.say("ready");
     loop {
-        exe.launch(&[tensor(&mut [-1], &[1, 1])])?;
+        exe.launch(&[tensor(&mut [-1i32], &[1])])?;
     }
 }
 
@@ -122,11 +122,11 @@ fn a_rank_exits() {
 fn exit_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
     let exe = compile(BARRIERS, &world, false)?;
-    exe.launch(&[tensor(&mut [-1], &[1, 1]), Arg::Int(10)])?;
+    exe.launch(&[tensor(&mut [-1i32], &[1]), Arg::Int(10)])?;
     if me.rank == 1 {
         std::process::exit(3);
     }
-    exe.launch(&[tensor(&mut [-1], &[1, 1]), Arg::Int(10)])?;
+    exe.launch(&[tensor(&mut [-1i32], &[1]), Arg::Int(10)])?;
     Ok("no error".into())
 }
 
@@ -168,6 +168,6 @@ fn leave_after_rank(me: &Rank) -> Result<String> {
     // Rank 0 notifies and is done; the others compute before they look.
     let work = if me.rank == 0 { 0 } else { 100_000_000 };
     me.say("done");
-    exe.launch(&[tensor(&mut [0], &[1, 1]), Arg::Int(3), Arg::Int(work), Arg::Int(3), Arg::Bool(false)])?;
+    exe.launch(&[tensor(&mut [0i64], &[1]), Arg::Int(3), Arg::Int(work), Arg::Int(3), Arg::Bool(false)])?;
     Ok("fine".into())
 }

@@ -92,7 +92,7 @@ fn reset_rank(me: &Rank) -> Result<String> {
     for round in 0..30 {
         for launch in 0..round % 4 {
             let mut found = [-1];
-            exe.launch(&[tensor(&mut found, &[1, 1])])?;
+            exe.launch(&[tensor(&mut found, &[1])])?;
             assert_eq!(found, [launch], "round {round}");
         }
         if round % 3 == me.rank as i32 {
@@ -109,12 +109,11 @@ fn ranks_that_disagree_are_told() {
     let outcomes = Job::start("disagree", 3).outcomes();
     assert!(outcomes.iter().all(|o| o == &outcomes[0]), "{outcomes:?}");
     let told: Vec<&str> = outcomes[0].done().split('\n').collect();
-    let lines = ALLREDUCE.trim().lines().count();
     let hash = |text: &str| text.split("hash ").nth(1).unwrap()[..16].to_owned();
     let (a, b) = told[0].split_once(", rank 2 ").unwrap();
     let head = "Mismatch: ranks compile different programs: rank 0 ";
     assert!(a.starts_with(&format!("{head}'allreduce' (")), "{a}");
-    assert!(a.ends_with(&format!("hash {}, 1152 bytes of fresh windows, checked)", hash(a))), "{a} ({lines} lines)");
+    assert!(a.ends_with(&format!("hash {}, 1088 bytes of fresh windows, checked)", hash(a))), "{a}");
     assert!(b.starts_with("'count' (") && hash(a) != hash(b), "{b}");
     assert!(told[1].contains("of persistent windows, checked), rank 1 "), "{}", told[1]);
     let refused = "Mismatch: rank 1 did not compile 'count': ";
@@ -142,7 +141,7 @@ fn disagree_rank(me: &Rank) -> Result<String> {
         told.push(error);
     }
     let exe = compile(COUNT, &world, false)?;
-    exe.launch(&[tensor(&mut [-1], &[1, 1])])?;
+    exe.launch(&[tensor(&mut [-1i32], &[1])])?;
     Ok(told.iter().map(|e| format!("{:?}: {}", e.kind, e.message)).collect::<Vec<_>>().join("\n"))
 }
 
@@ -163,10 +162,6 @@ fn worlds_rank(me: &Rank) -> Result<String> {
             assert_eq!((world.nranks(), world.rank()), (nranks, Some(rank)));
             let exe = compile(ALLREDUCE, &world, false)?;
             (0..50).try_for_each(|round| allreduce_as(&exe, rank, nranks, round))?;
-            if i == 0 {
-                // Whoever comes late finds a failure, or none at all: the world has gone.
-                let _ = world.abort(1);
-            }
         }
     }
     let (a, b) = (me.join_as("a", me.rank, 3, &options)?, me.join_as("b", 2 - me.rank, 3, &options)?);
@@ -195,7 +190,7 @@ fn barriers_rank(me: &Rank) -> Result<String> {
     let exe = compile(BARRIERS, &world, false)?;
     for count in [1000, 3, 3, 3, 3, 3, 3, 3] {
         let mut bad = [-1];
-        exe.launch(&[tensor(&mut bad, &[1, 1]), Arg::Int(count)])?;
+        exe.launch(&[tensor(&mut bad, &[1]), Arg::Int(count)])?;
         assert_eq!(bad, [0], "{count} barriers");
     }
     fine()
@@ -230,7 +225,7 @@ fn interrupted_rank(me: &Rank) -> Result<String> {
         allreduce_as(&exe, me.rank, me.nranks, round)?;
     }
     let exe = compile(MOE, &world, false)?;
-    exe.launch(&[tensor(&mut [0], &[1, 1]), Arg::Int(0), Arg::Int(0), Arg::Int(1), Arg::Bool(true)])?;
+    exe.launch(&[tensor(&mut [0i64], &[1]), Arg::Int(0), Arg::Int(0), Arg::Int(1), Arg::Bool(true)])?;
     Ok("no error".into())
 }
 
@@ -251,7 +246,7 @@ fn abort_rank(me: &Rank) -> Result<String> {
                 world.abort(42).unwrap();
             });
         }
-        exe.launch(&[tensor(&mut [0], &[1, 1]), Arg::Int(0), Arg::Int(0), Arg::Int(1), Arg::Bool(true)])
+        exe.launch(&[tensor(&mut [0i64], &[1]), Arg::Int(0), Arg::Int(0), Arg::Int(1), Arg::Bool(true)])
     })?;
     Ok("no error".into())
 }

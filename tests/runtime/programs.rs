@@ -138,16 +138,16 @@ host (sums: tensor[world, 1] i64 out, count: i32, work: i64, expected: i32, all:
 }
 ";
 
-/// Reads `x[at]` and divides by `by`.
+/// Reads `x[i]` and divides by `by`.
 pub const FAULTS: &str = "program faults
-entry pick(x: tensor[4] i32 in, out: tensor[1] i32 out, me: i32, at: i64, by: i32) {
+entry pick(x: tensor[4] i32 in, out: tensor[1] i32 out, i: i64, by: i32) {
   at pick_step {
-    v = x[at]
+    v = x[i]
     out[0] = v / by
   }
 }
 host (xs: tensor[world, 4] i32 in, outs: tensor[world, 1] i32 out, offset: i64, by: i32) {
-  ranks r in 0..world { dispatch pick(xs[r], outs[r], r, offset, by) device r }
+  ranks r in 0..world { dispatch pick(xs[r], outs[r], offset, by) device r }
 }
 ";
 

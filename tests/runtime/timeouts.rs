@@ -47,7 +47,7 @@ fn all_wait_for_all() {
     let options = WorldOptions { timeout: Duration::from_millis(300), ..WorldOptions::default() };
     let world = World::create(1, &options).unwrap();
     let exe = compile(MOE, &world, false).unwrap();
-    let mut sums = [0; 1];
+    let mut sums = [0i64; 1];
     let args = [tensor(&mut sums, &[1, 1]), Arg::Int(-5), Arg::Int(0), Arg::Int(1), Arg::Bool(true)];
     let error = exe.launch(&args).unwrap_err();
     let right = "rank 0 waited ? s for arrived[0, 0] >= 1 (is 0)
@@ -80,9 +80,9 @@ fn who_is_missing_rank(me: &Rank) -> Result<String> {
     let timeout = Duration::from_millis(if me.rank == 1 { 2000 } else { 30_000 });
     let world = me.join(&WorldOptions { timeout, ..WorldOptions::default() })?;
     let exe = compile(MOE, &world, false)?;
-    let mut sums = [0];
+    let mut sums = [0i64];
     let mut launch = |count, work, expected| {
-        exe.launch(&[tensor(&mut sums, &[1, 1]), Arg::Int(count), Arg::Int(work), Arg::Int(expected), Arg::Bool(false)])
+        exe.launch(&[tensor(&mut sums, &[1]), Arg::Int(count), Arg::Int(work), Arg::Int(expected), Arg::Bool(false)])
     };
     launch(1, 0, 1)?;
     me.say("ready");
@@ -106,7 +106,7 @@ fn a_sleeping_rank_costs_nothing() {
     let options = WorldOptions { timeout: Duration::from_secs(1), ..WorldOptions::default() };
     let world = World::create(1, &options).unwrap();
     let exe = compile(MOE, &world, false).unwrap();
-    let mut sums = [0; 1];
+    let mut sums = [0i64; 1];
     let args = [tensor(&mut sums, &[1, 1]), Arg::Int(-5), Arg::Int(0), Arg::Int(1), Arg::Bool(true)];
     let before = thread_time();
     assert_eq!(exe.launch(&args).unwrap_err().kind, ErrorKind::Timeout);
