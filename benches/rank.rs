@@ -1,0 +1,146 @@
+//! One rank of a team: what a row's measuring function works with.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::board::Board;
+use crate::limits;
+use crate::row::Row;
+
+/// Variables that tell a process that it is a rank, and which.
+pub const ROW: &str = "PLD_BENCH_ROW";
+pub const RANK: &str = "PLD_BENCH_RANK";
+pub const RANKS: &str = "PLD_BENCH_RANKS";
+pub const BOARD: &str = "PLD_BENCH_BOARD";
+pub const QUICK: &str = "PLD_BENCH_QUICK";
+pub const MEETING: &str = "PLD_BENCH_MEETING";
+
+/// Samples of each series that a team takes.
+const SAMPLES: u32 = 3;
+
+/// What a measuring function works with: who it is, how much to do, and where samples go.
+pub struct Bench {
+    rank: u32,
+    ranks: u32,
+    quick: bool,
+    board: Board,
+    meeting: PathBuf,
+    trip: f64,
+}
+
+/// Keeps this thread on the CPU of `rank`; all that is compared is placed so.
+pub fn pin(rank: u32) {
+    let mut cpus = CpuSet::new();
+    cpus.set(rank as usize % 2);
+    sched_setaffinity(None, &cpus).expect("the benchmarks need CPUs 0 and 1");
+}
+
+/// Lets this thread, and those that it starts, run on both CPUs.
+pub fn unpin() {
+    let mut cpus = CpuSet::new();
+    cpus.set(0);
+    cpus.set(1);
+    sched_setaffinity(None, &cpus).expect("the benchmarks need CPUs 0 and 1");
+}
+
+/// If this process is a rank of a team: measures its row and returns what went wrong, if anything.
+pub fn main(rows: &[Row]) -> Option<Result<(), String>> {
+    let name = std::env::var(ROW).ok()?;
+    let row = rows.iter().find(|row| row.name == name)?;
+    Some(Bench::from_environment().and_then(|mut bench| (row.measure)(&mut bench)))
+}
+
+fn variable(name: &str) -> Result<OsString, String> {
+    std::env::var_os(name).ok_or_else(|| format!("{name} is not set"))
+}
+
+fn number(name: &str) -> Result<u32, String> {
+    let text = variable(name)?;
+    text.to_str().and_then(|t| t.parse().ok()).ok_or_else(|| format!("{name} is {text:?}, not a number"))
+}
+
+impl Bench {
+    fn from_environment() -> Result<Self, String> {
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| format!("prctl: {e}"))?;
+        let (rank, ranks) = (number(RANK)?, number(RANKS)?);
+        pin(rank);
+        // SAFETY: the process that started this one made the file, left it open here, and nothing else here owns it.
+        let file = unsafe { OwnedFd::from_raw_fd(number(BOARD)? as i32) };
+        let board = Board::open(&file).map_err(|e| format!("board: {e}"))?;
+        let meeting = PathBuf::from(variable(MEETING)?);
+        let mut bench = Self { rank, ranks, quick: number(QUICK)? != 0, board, meeting, trip: 0.0 };
+        bench.board.barrier(ranks);
+        bench.trip = bench.raw_trip();
+        Ok(bench)
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// The memory that the ranks share.
+    pub fn board(&self) -> Board {
+        self.board
+    }
+
+    /// Where the ranks of a world may meet.
+    pub fn meeting(&self) -> &PathBuf {
+        &self.meeting
+    }
+
+    /// How often to do what should be done `full` times; less if nobody looks at the numbers.
+    pub fn times(&self, full: u32) -> u32 {
+        if self.quick { (full / 200).max(2) } else { full }
+    }
+
+    /// Measures several series in turns, all ranks at once; rank 0's values become the samples. Each function is called
+    /// once more before, to warm up.
+    pub fn sample(&mut self, series: &mut [(&str, &mut dyn FnMut() -> Result<f64, String>)]) -> Result<(), String> {
+        for (_, measure) in &mut *series {
+            self.board.barrier(self.ranks);
+            measure()?;
+        }
+        for _ in 0..if self.quick { 1 } else { SAMPLES } {
+            for (name, measure) in &mut *series {
+                self.board.barrier(self.ranks);
+                let value = measure()?;
+                self.board.barrier(self.ranks);
+                let after = self.raw_trip();
+                let before = std::mem::replace(&mut self.trip, after);
+                if self.rank == 0 {
+                    let line = format!("sample {name} {value:.6} {before:.4} {after:.4}\n");
+                    std::io::stdout().write_all(line.as_bytes()).map_err(|e| format!("standard output: {e}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The raw trip of a cache line between the CPUs, measured by rank 0 while the others sleep.
+    fn raw_trip(&self) -> f64 {
+        let trip = if self.rank == 0 { limits::trip_between_cpus() } else { 0.0 };
+        self.board.barrier(self.ranks);
+        trip
+    }
+}
+
+/// Microseconds that each of `times` calls takes.
+pub fn microseconds<E>(times: u32, mut call: impl FnMut(u32) -> Result<(), E>) -> Result<f64, E> {
+    let begin = Instant::now();
+    for i in 0..times {
+        call(i)?;
+    }
+    Ok(begin.elapsed().as_secs_f64() * 1e6 / f64::from(times))
+}
