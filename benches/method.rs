@@ -95,7 +95,7 @@ mod tests {
         let far = [sample(10.0, 0.24, 0.25), sample(11.0, 0.25, 0.25), sample(12.0, 0.26, 0.26)];
         let changing = [sample(1.0, 0.05, 0.25); 9];
         let near = [sample(1.0, 0.05, 0.05)];
-        assert_eq!(usual_trip(far.iter().chain(&changing).chain(&near)), Some(0.25));
+        assert_eq!(usual_trip(far.iter().chain(&changing).chain(&near)), Some(0.245));
         assert_eq!(usual_trip(&changing), None);
     }
 }
