@@ -10,13 +10,16 @@ use smallvec::smallvec;
 
 use super::diagnostic::{Code, Diagnostic, Severity};
 use super::entity::*;
-use super::extent::{DimData, ExtentData, Shape};
+use super::extent::{DimData, ExtentData, MAX_NODES, Shape};
 use super::op::{Dims, Expr, OpKind, Operand, Region, Staging, TileOrScalar};
 use super::program::*;
 use super::types::*;
 
 /// Most dimensions of a tensor, window or tile.
 pub const MAX_RANK: usize = 8;
+
+/// Most blocks inside one another.
+pub const MAX_NESTING: usize = 100;
 
 /// A handle is invalid, or of another program.
 pub const INVALID_HANDLE: Code = Code("PLD-B001");
@@ -30,23 +33,23 @@ pub const NOT_CONSTANT: Code = Code("PLD-B004");
 pub const BAD_NAME: Code = Code("PLD-B005");
 /// A shape has no dimensions or too many.
 pub const BAD_SHAPE: Code = Code("PLD-B006");
+/// Something is nested deeper, or a size is a longer expression, than is supported.
+pub const TOO_DEEP: Code = Code("PLD-B007");
 
-/// Words with a meaning of their own in program text, which cannot be names.
+/// Words with a meaning of their own in program text, which cannot be names; sorted. (Words that are only looked for
+/// where no name can stand, such as `out` or `step`, are free.)
 pub const KEYWORDS: &[&str] = &[
     "add",
     "alloc_window",
     "and",
     "array",
     "at",
-    "bytes",
     "cast",
-    "chunk",
     "clamp",
     "col_max",
     "col_sum",
     "const",
     "copy",
-    "device",
     "dim",
     "dispatch",
     "div",
@@ -58,21 +61,17 @@ pub const KEYWORDS: &[&str] = &[
     "get",
     "host",
     "if",
-    "in",
-    "inout",
+    "inf",
     "load",
     "max",
     "min",
     "mul",
+    "nan",
     "not",
     "notify",
-    "nranks",
     "or",
-    "out",
-    "pipeline",
     "program",
     "put",
-    "rank",
     "ranks",
     "remote_load",
     "remote_store",
@@ -80,10 +79,8 @@ pub const KEYWORDS: &[&str] = &[
     "row_sum",
     "select",
     "slice",
-    "step",
     "store",
     "sub",
-    "tensor",
     "true",
     "var",
     "wait",
@@ -121,6 +118,7 @@ pub struct Builder {
     open: Vec<(Open, Loc)>,
     loc: Loc,
     mistakes: Vec<Diagnostic>,
+    dim_names: HashSet<String>,
     entry_names: HashSet<String>,
     buffer_names: HashSet<String>,
 }
@@ -148,6 +146,11 @@ impl Builder {
     /// The location of what is built from now on.
     pub fn set_loc(&mut self, loc: Loc) {
         self.loc = loc;
+    }
+
+    /// Number of open blocks.
+    pub fn nesting(&self) -> usize {
+        self.open.len()
     }
 
     /// Records a mistake at the present location.
@@ -219,9 +222,19 @@ impl Builder {
         self.named_dim(name, Some(value))
     }
 
+    /// An extent of that many parts may become part of another one.
+    fn check_nodes(&mut self, nodes: u32) -> bool {
+        if nodes >= MAX_NODES {
+            let message = format!("this size is an expression of more than {MAX_NODES} parts");
+            self.mistake(TOO_DEEP, message, "compute it before, or bind it at launch with dim");
+        }
+        nodes < MAX_NODES
+    }
+
     fn named_dim(&mut self, name: &str, value: Option<Extent>) -> Extent {
+        let value = value.filter(|v| self.check_nodes(self.program.extents.nodes(*v)));
         self.check_name("dimension", name);
-        if self.program.extents.dims.values().any(|d| d.name == name) {
+        if !self.dim_names.insert(name.into()) {
             self.mistake(BAD_NAME, format!("dimension {name:?} is declared twice"), "");
         }
         let dim = self.program.extents.dims.push(DimData { name: name.into(), value });
@@ -299,6 +312,9 @@ impl Builder {
         use BinaryOp::*;
         let sizes = (self.program.extent_of(a), self.program.extent_of(b));
         if let (Some(x), Some(y), Add | Sub | Mul | Div | Rem | Min | Max) = (sizes.0, sizes.1, op) {
+            if !self.check_nodes(self.program.extents.nodes(x) + self.program.extents.nodes(y)) {
+                return self.int(1);
+            }
             let extent = self.program.extents.intern(ExtentData::Binary(op, x, y));
             return self.size(extent);
         }
@@ -352,11 +368,11 @@ impl Builder {
         self.result(ty, |dst| OpKind::Scalar { dst, expr })
     }
 
-    /// Gives a value a name. A value that is not the unnamed result of an op gets an op of its own.
+    /// Gives a value a name. What is neither an unnamed result nor an unnamed loop index gets an op of its own.
     pub fn name_scalar(&mut self, scalar: Scalar, name: &str) -> Scalar {
         self.check_name("value", name);
         let data = &self.program.scalars[scalar];
-        let fresh = data.name.is_none() && matches!(data.def, ScalarDef::Result(_));
+        let fresh = data.name.is_none() && matches!(data.def, ScalarDef::Result(_) | ScalarDef::Index(_));
         let named = if fresh { scalar } else { self.expr(data.ty, Expr::Copy(scalar)) };
         self.program.scalars[named].name = Some(name.into());
         named
@@ -446,6 +462,14 @@ impl Builder {
         self.program.blocks.push(Vec::new())
     }
 
+    fn enter(&mut self, open: Open) {
+        if self.open.len() == MAX_NESTING {
+            let message = format!("this {} is nested deeper than {MAX_NESTING} blocks", open.name());
+            self.mistake(TOO_DEEP, message, "");
+        }
+        self.open.push((open, self.loc));
+    }
+
     fn close(&mut self, what: &str, matches: impl Fn(Open) -> bool) {
         match self.open.last() {
             Some(&(open, _)) if matches(open) => {
@@ -470,7 +494,7 @@ impl Builder {
         self.current();
         let index = self.scalar(ty, ScalarDef::Index(self.program.ops.next_key()));
         self.push(op(index, body));
-        self.open.push((open(body), self.loc));
+        self.enter(open(body));
         index
     }
 
@@ -488,7 +512,7 @@ impl Builder {
     pub fn if_begin(&mut self, cond: Scalar) {
         let then = self.block();
         let op = self.push(OpKind::If { cond, then, other: None });
-        self.open.push((Open::Then(op, then), self.loc));
+        self.enter(Open::Then(op, then));
     }
 
     /// Begins the `else` of the open `if`.
@@ -522,7 +546,7 @@ impl Builder {
         }
         let body = self.block();
         let entry = self.program.entries.push(EntryData { name: name.into(), params: Vec::new(), body, loc: self.loc });
-        self.open.push((Open::Entry(entry), self.loc));
+        self.enter(Open::Entry(entry));
         entry
     }
 
@@ -583,7 +607,7 @@ impl Builder {
         let body = self.block();
         let task = self.program.tasks.push(TaskData { name: name.into(), loc: self.loc });
         self.push(OpKind::At { task, body });
-        self.open.push((Open::At(body), self.loc));
+        self.enter(Open::At(body));
         task
     }
 
@@ -849,13 +873,13 @@ impl Builder {
 
     /// Runs an entry on a rank. A view without a name takes that of the parameter it is passed to.
     pub fn dispatch(&mut self, entry: Entry, device: Scalar, args: Vec<Operand>) {
-        let params = self.program.entries[entry].params.clone();
-        for (arg, param) in args.iter().zip(params) {
-            if let (&Operand::Tensor(tensor), Param::Tensor(param)) = (arg, param)
-                && matches!(self.program.tensors[tensor].def, TensorDef::View(_))
-                && self.program.tensors[tensor].name.is_none()
+        let Program { entries, tensors, .. } = &mut self.program;
+        for (arg, param) in args.iter().zip(&entries[entry].params) {
+            if let (&Operand::Tensor(tensor), &Param::Tensor(param)) = (arg, param)
+                && matches!(tensors[tensor].def, TensorDef::View(_))
+                && tensors[tensor].name.is_none()
             {
-                self.program.tensors[tensor].name = self.program.tensors[param].name.clone();
+                tensors[tensor].name = tensors[param].name.clone();
             }
         }
         self.push(OpKind::Dispatch { entry, args, device });

@@ -5,11 +5,14 @@
 
 use std::collections::HashMap;
 
-use cranelift_entity::PrimaryMap;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use smallvec::SmallVec;
 
 use super::entity::{Dim, Extent};
 use super::types::BinaryOp;
+
+/// Most parts of one extent, those of its constants included: what is done with an extent visits them all.
+pub const MAX_NODES: u32 = 128;
 
 /// Extents, one a dimension.
 pub type Shape = SmallVec<[Extent; 4]>;
@@ -49,6 +52,7 @@ pub struct Known<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Extents {
     data: PrimaryMap<Extent, ExtentData>,
+    nodes: SecondaryMap<Extent, u32>,
     ids: HashMap<ExtentData, Extent>,
     /// The named dimensions.
     pub dims: PrimaryMap<Dim, DimData>,
@@ -57,7 +61,23 @@ pub struct Extents {
 impl Extents {
     /// The extent with this definition.
     pub fn intern(&mut self, data: ExtentData) -> Extent {
-        *self.ids.entry(data).or_insert_with(|| self.data.push(data))
+        if let Some(&known) = self.ids.get(&data) {
+            return known;
+        }
+        let nodes = match data {
+            ExtentData::Int(_) | ExtentData::World => 1,
+            ExtentData::Dim(dim) => self.dims[dim].value.map_or(1, |value| 1 + self.nodes[value]),
+            ExtentData::Binary(_, a, b) => 1 + self.nodes[a] + self.nodes[b],
+        };
+        let e = self.data.push(data);
+        self.ids.insert(data, e);
+        self.nodes[e] = nodes;
+        e
+    }
+
+    /// Number of parts of an extent, those of its constants included.
+    pub fn nodes(&self, e: Extent) -> u32 {
+        self.nodes[e]
     }
 
     /// The extent of a number.

@@ -11,8 +11,12 @@ pub mod diagnostic;
 pub mod effects;
 pub mod entity;
 pub mod extent;
+mod lex;
 pub mod op;
+pub mod parse;
+pub mod print;
 pub mod program;
+pub mod syntax;
 pub mod types;
 
 pub use builder::Builder;
