@@ -141,37 +141,47 @@ impl Extents {
 
     /// Known to be equal: the same polynomial over the world size, the dynamic dimensions and opaque quotients.
     pub fn same(&self, a: Extent, b: Extent) -> bool {
-        a == b || self.polynomial(a).is_some_and(|p| Some(p) == self.polynomial(b))
+        a == b || self.sum(&[(a, 1), (b, -1)], Known::default()) == Some(0)
     }
 
     /// Known to differ, whatever the world and the dynamic dimensions.
     pub fn differ(&self, a: Extent, b: Extent) -> bool {
-        let (Some(mut p), Some(q)) = (self.polynomial(a), self.polynomial(b)) else { return false };
-        for (term, factor) in q {
-            let sum = p.entry(term).or_insert(0);
-            let Some(difference) = sum.checked_sub(factor) else { return false };
-            *sum = difference;
-        }
-        p.retain(|_, factor| *factor != 0);
-        p.len() == 1 && p.contains_key(&Term::new())
+        a != b && self.sum(&[(a, 1), (b, -1)], Known::default()).is_some_and(|difference| difference != 0)
     }
 
-    fn polynomial(&self, e: Extent) -> Option<HashMap<Term, i64>> {
+    /// The sum of extents, each times a factor, if what is not known cancels out.
+    pub fn sum(&self, terms: &[(Extent, i64)], known: Known) -> Option<i64> {
+        let mut total = HashMap::new();
+        for &(extent, factor) in terms {
+            total = add(total, self.polynomial(extent, known)?, factor)?;
+        }
+        total.retain(|_, factor| *factor != 0);
+        match total.len() {
+            0 => Some(0),
+            1 => total.get(&Term::new()).copied(),
+            _ => None,
+        }
+    }
+
+    fn polynomial(&self, e: Extent, known: Known) -> Option<HashMap<Term, i64>> {
+        let number = |value| HashMap::from([(Term::new(), value)]);
         let atom = |data| HashMap::from([(Term::from_slice(&[data]), 1)]);
+        if let Some(value) = self.eval(e, known) {
+            return Some(number(value));
+        }
         let mut sum = match self.data[e] {
-            ExtentData::Int(value) => HashMap::from([(Term::new(), value)]),
+            ExtentData::Int(value) => number(value),
             ExtentData::World => atom(Atom::World),
             ExtentData::Dim(dim) => match self.dims[dim].value {
-                Some(value) => self.polynomial(value)?,
+                Some(value) => self.polynomial(value, known)?,
                 None => atom(Atom::Dim(dim)),
             },
             ExtentData::Binary(op, a, b) => {
-                let (p, q) = (self.polynomial(a)?, self.polynomial(b)?);
-                match (op, self.constant(e)) {
-                    (_, Some(value)) => HashMap::from([(Term::new(), value)]),
-                    (BinaryOp::Add, _) => add(p, q, 1)?,
-                    (BinaryOp::Sub, _) => add(p, q, -1)?,
-                    (BinaryOp::Mul, _) => multiply(&p, &q)?,
+                let (p, q) = (self.polynomial(a, known)?, self.polynomial(b, known)?);
+                match op {
+                    BinaryOp::Add => add(p, q, 1)?,
+                    BinaryOp::Sub => add(p, q, -1)?,
+                    BinaryOp::Mul => multiply(&p, &q)?,
                     _ => atom(Atom::Opaque(e)),
                 }
             }
@@ -192,10 +202,10 @@ enum Atom {
 /// A product of atoms, sorted; empty for 1.
 type Term = SmallVec<[Atom; 2]>;
 
-fn add(mut p: HashMap<Term, i64>, q: HashMap<Term, i64>, sign: i64) -> Option<HashMap<Term, i64>> {
+fn add(mut p: HashMap<Term, i64>, q: HashMap<Term, i64>, times: i64) -> Option<HashMap<Term, i64>> {
     for (term, factor) in q {
         let sum = p.entry(term).or_insert(0);
-        *sum = sum.checked_add(factor.checked_mul(sign)?)?;
+        *sum = sum.checked_add(factor.checked_mul(times)?)?;
     }
     Some(p)
 }
@@ -235,6 +245,7 @@ mod tests {
         assert!(!x.same(twice, double));
         assert!(x.differ(twice, double), "they differ by the constant 2");
         assert!(!x.differ(world, n), "they may be equal");
+        assert_eq!(x.sum(&[(world, 1), (n, 1), (n, -1)], Known { world: Some(4), dims: &[] }), Some(4));
         assert_eq!(x.eval(twice, Known { world: Some(4), dims: &[] }), Some(6));
         assert_eq!(x.constant(twice), None);
     }

@@ -280,6 +280,18 @@ impl OpKind {
         }
     }
 
+    /// The rank that the op reaches for.
+    pub fn peer(&self) -> Option<Scalar> {
+        match *self {
+            OpKind::Put { peer, .. }
+            | OpKind::Get { peer, .. }
+            | OpKind::RemoteLoad { peer, .. }
+            | OpKind::RemoteStore { peer, .. }
+            | OpKind::Notify { peer, .. } => Some(peer),
+            _ => None,
+        }
+    }
+
     /// The scalar that the op defines; loops define their index for their body.
     pub fn result(&self) -> Option<Scalar> {
         match *self {

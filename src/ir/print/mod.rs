@@ -10,7 +10,7 @@ mod names;
 
 use std::fmt::Write;
 
-use super::entity::{Block, Extent, Op, Scalar, Tensor};
+use super::entity::{Block, Extent, Op, Scalar, Tensor, Tile};
 use super::extent::ExtentData;
 use super::op::{Expr, OpKind, Operand, Region, Staging, TileOrScalar};
 use super::program::{BufferSize, Param, Program, TensorDef};
@@ -109,6 +109,11 @@ impl<'p> Text<'p> {
         }
     }
 
+    /// A tile's name.
+    pub fn tile(&self, tile: Tile) -> &str {
+        &self.names.tiles[tile]
+    }
+
     /// A tensor's type: `window[world, 1] i32`.
     pub fn tensor_type(&self, tensor: Tensor) -> String {
         let data = &self.program.tensors[tensor];
@@ -116,7 +121,8 @@ impl<'p> Text<'p> {
         format!("{word}{} {}", self.shape(&data.shape), data.dtype)
     }
 
-    fn param(&self, param: Param) -> String {
+    /// A parameter with its type.
+    pub fn param(&self, param: Param) -> String {
         match param {
             Param::Tensor(t) => {
                 let text = format!("{}: {}", self.names.tensors[t], self.tensor_type(t));

@@ -1,0 +1,417 @@
+//! The host driver, what it dispatches, and what entries do with their parameters.
+
+use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
+
+use crate::ir::effects::{self, Place};
+use crate::ir::extent::ExtentData;
+use crate::ir::program::{Param, ScalarDef, TensorDef};
+use crate::ir::{Buffer, Direction, Entry, Expr, Extent, Op, OpKind, Operand, Scalar, Tensor};
+
+use super::names::count;
+use super::report::Subject;
+use super::{Context, Position, rules, types};
+
+/// Which windows a tensor may be a view of.
+pub(super) type Buffers = SmallVec<[Buffer; 1]>;
+
+/// How a program uses its entries, windows and tensors.
+#[derive(Default)]
+pub(super) struct Uses {
+    dispatched: SecondaryMap<Entry, bool>,
+    any_dispatch: bool,
+    /// Tensors that some op touches, and writes; for parts the whole.
+    touched: SecondaryMap<Tensor, bool>,
+    written: SecondaryMap<Tensor, bool>,
+    /// Window views that some dispatch passes.
+    passed: SecondaryMap<Tensor, bool>,
+    /// Where each buffer is allocated.
+    allocations: Vec<(Buffer, Op)>,
+    /// Where each view is made.
+    views: Vec<(Tensor, Buffer, Op)>,
+    bound: SecondaryMap<Tensor, Buffers>,
+    bindings: Vec<(Tensor, Buffer)>,
+    /// How each host tensor is passed: the first dispatch that passes it whole, and in parts.
+    whole: SecondaryMap<Tensor, Option<Op>>,
+    parts: SecondaryMap<Tensor, Option<Op>>,
+}
+
+impl Uses {
+    /// Window parameters with each buffer that is passed for them.
+    pub fn bindings(&self) -> &[(Tensor, Buffer)] {
+        &self.bindings
+    }
+
+    /// The buffers that are passed for a window parameter.
+    pub fn buffers_of_windows(&self) -> &SecondaryMap<Tensor, Buffers> {
+        &self.bound
+    }
+
+    /// The rules on one op; remembers what it uses.
+    pub fn check(&mut self, cx: &mut Context, here: Position) {
+        match cx.kind(here.op) {
+            OpKind::Scalar { expr: Expr::Rank(window) | Expr::NRanks(window), .. } => {
+                let root = cx.root(*window);
+                self.touched[root] = true;
+            }
+            OpKind::AllocWindow { buffer } => self.allocations.push((*buffer, here.op)),
+            OpKind::Window { dst, buffer } => self.views.push((*dst, *buffer, here.op)),
+            OpKind::Ranks { first, end, .. } => ranks(cx, here, *first, *end),
+            OpKind::SliceRank { src, .. } => leading_extent(cx, here.op, *src),
+            OpKind::Dispatch { entry, args, device } => self.dispatch(cx, here, *entry, args, *device),
+            kind => {
+                for effect in effects::effects(cx.program, kind) {
+                    let Place::Memory { tensor, .. } = effect.place else { continue };
+                    let root = cx.root(tensor);
+                    self.touched[root] = true;
+                    if effect.access.is_write() {
+                        self.written[root] = true;
+                        if let TensorDef::Param(_, _, Direction::In) = cx.program.tensors[root].def {
+                            written_input(cx, here, root);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn dispatch(&mut self, cx: &mut Context, here: Position, entry: Entry, args: &[Operand], device: Scalar) {
+        let (op, names) = (here.op, cx.names);
+        let callee = &cx.program.entries[entry];
+        self.any_dispatch = true;
+        self.dispatched[entry] = true;
+        check_device(cx, op, device);
+        if args.len() != callee.params.len() {
+            let params: Vec<String> = callee.params.iter().map(|&p| names.param(p)).collect();
+            let message =
+                format!("{} takes {}, not {}", callee.name, count(callee.params.len(), "argument"), args.len());
+            cx.find(&rules::ARGUMENT_COUNT, op, message).note(format!("entry {}({})", callee.name, params.join(", ")));
+        }
+        for (index, (&param, &arg)) in callee.params.iter().zip(args).enumerate() {
+            self.argument(cx, op, param, arg, device);
+            if let (Param::Tensor(param), Operand::Tensor(arg)) = (param, arg) {
+                let before = callee.params[..index].iter().zip(args);
+                let twice = before.filter(|(_, a)| **a == Operand::Tensor(arg)).find_map(|(p, _)| match *p {
+                    Param::Tensor(other) => (writes(cx, param) || writes(cx, other)).then_some(other),
+                    Param::Scalar(_) => None,
+                });
+                if let Some(other) = twice {
+                    let (a, x, y) = (names.tensor(arg), names.tensor(other), names.tensor(param));
+                    cx.find(&rules::ALIASED, op, format!("{a} is passed as both {x} and {y}"))
+                        .note(names.param(Param::Tensor(other)))
+                        .note(names.param(Param::Tensor(param)))
+                        .note("a write through one name changes what the other one reads")
+                        .hint("pass it once, as inout");
+                }
+            }
+        }
+    }
+
+    fn argument(&mut self, cx: &mut Context, op: Op, param: Param, arg: Operand, device: Scalar) {
+        let program = cx.program;
+        let names = cx.names;
+        match (param, arg) {
+            (Param::Scalar(param), Operand::Scalar(arg)) => {
+                let ty = program.scalars[param].ty;
+                if !types::converts(cx, arg, ty.dtype()) {
+                    let message = format!("{} is {ty}, but is given {}", names.scalar(param), program.scalars[arg].ty);
+                    cx.find(&rules::CONVERSION, op, message)
+                        .note(names.scalar_is(arg))
+                        .hint(format!("write cast({}, {ty})", names.scalar(arg)));
+                }
+            }
+            (Param::Tensor(param), Operand::Tensor(arg)) => {
+                let (wants, is) = (cx.is_window(param), cx.is_window(arg));
+                if wants != is {
+                    wrong_kind(cx, op, Param::Tensor(param), Operand::Tensor(arg));
+                    return;
+                }
+                self.pass(cx, op, param, arg, device);
+            }
+            _ => wrong_kind(cx, op, param, arg),
+        }
+    }
+
+    fn pass(&mut self, cx: &mut Context, op: Op, param: Tensor, arg: Tensor, device: Scalar) {
+        let program = cx.program;
+        let names = cx.names;
+        let root = cx.root(arg);
+        match program.tensors[root].def {
+            TensorDef::View(buffer) => {
+                self.passed[root] = true;
+                if !self.bound[param].contains(&buffer) {
+                    self.bound[param].push(buffer);
+                    self.bindings.push((param, buffer));
+                }
+            }
+            TensorDef::HostParam(_, direction) => {
+                self.written[root] |= writes(cx, param);
+                if direction == Direction::In && writes(cx, param) {
+                    let message = format!("{} is an input, but {} is written", names.tensor(root), names.tensor(param));
+                    cx.find(&rules::DIRECTION, op, message)
+                        .note(names.param(Param::Tensor(root)))
+                        .note(names.param(Param::Tensor(param)))
+                        .hint(format!("declare {} as inout or out", names.tensor(root)));
+                }
+                self.how_passed(cx, op, root, param, arg, device);
+            }
+            _ => {}
+        }
+        let (p, a) = (&program.tensors[param], &program.tensors[arg]);
+        let notes = [names.tensor_is(param), names.tensor_is(arg)];
+        let (to, from) = (names.tensor(param), names.tensor(arg));
+        if p.dtype != a.dtype {
+            cx.find(&rules::ARGUMENT_DTYPE, op, format!("{to} is {}, but {from} is {}", p.dtype, a.dtype)).notes(notes);
+        } else if p.shape.len() != a.shape.len() {
+            let message = format!("{to} has {}, but {from} has {}", count(p.shape.len(), "dimension"), a.shape.len());
+            let whole = matches!(a.def, TensorDef::HostParam(..)) && a.shape.len() == p.shape.len() + 1;
+            let hint = if whole { format!("pass one rank's part: {from}[r]") } else { String::new() };
+            cx.find(&rules::ARGUMENT_SHAPE, op, message).notes(notes).hint(hint);
+        } else if let Some(dim) = cx.shape_mismatch(&p.shape, &a.shape) {
+            let (pe, ae) = (names.extent(p.shape[dim]), names.extent(a.shape[dim]));
+            cx.find(&rules::ARGUMENT_SHAPE, op, format!("dimension {dim} of {to} is {pe}, but that of {from} is {ae}"))
+                .notes(notes)
+                .hint("shapes are equal in every dimension, as sizes that are known to be the same");
+        }
+    }
+
+    /// A host tensor is passed in parts, each to its own rank, or whole.
+    fn how_passed(&mut self, cx: &mut Context, op: Op, host: Tensor, param: Tensor, arg: Tensor, device: Scalar) {
+        let names = cx.names;
+        let name = names.tensor(host);
+        if let TensorDef::HostSlice(_, rank) = cx.program.tensors[arg].def {
+            if !same_rank(cx, rank, device) {
+                let message = format!("the part of rank {} goes to rank {}", names.scalar(rank), names.scalar(device));
+                cx.find(&rules::SLICE_DEVICE, op, message).note("a rank's memory holds its own part only").hint(
+                    format!("pass {name}[{}], and fetch what another rank has through a window", names.scalar(device)),
+                );
+            }
+            self.parts[host].get_or_insert(op);
+        } else {
+            if self.whole[host].is_none() && writes(cx, param) && covers_several(cx, device) {
+                cx.find(&rules::SHARED_OUTPUT, op, format!("every rank writes the whole of {name}"))
+                    .note(names.param(Param::Tensor(host)))
+                    .note("between threads it is one memory, between processes each has its own")
+                    .hint(format!("give it a leading extent of world, and pass {name}[r]"));
+            }
+            self.whole[host].get_or_insert(op);
+        }
+        if let (Some(whole), Some(parts)) = (self.whole[host], self.parts[host])
+            && whole.max(parts) == op
+        {
+            let other = whole.min(parts);
+            cx.find(&rules::RANKED_AND_PLAIN, op, format!("{name} is passed whole and in parts"))
+                .note(format!("the other way: {}{}", names.op(other), names.at(other)))
+                .note("a process of one rank holds only its own part")
+                .hint("declare two tensors");
+        }
+    }
+
+    /// The rules on what is never used.
+    pub fn finish(&self, cx: &mut Context) {
+        let program = cx.program;
+        let names = cx.names;
+        if program.host.is_some() && !self.any_dispatch {
+            cx.report.add(
+                &rules::NO_DISPATCH,
+                Subject::Host,
+                "the host driver dispatches nothing, so a launch does nothing",
+            );
+        }
+        for (entry, data) in &program.entries {
+            if program.host.is_some() && !self.dispatched[entry] {
+                let message = format!("entry {} is never dispatched", data.name);
+                cx.report.add(&rules::UNUSED_ENTRY, Subject::Entry(entry), message);
+            }
+            for param in &data.params {
+                let &Param::Tensor(tensor) = param else { continue };
+                let name = names.tensor(tensor);
+                match program.tensors[tensor].def {
+                    TensorDef::Window(..) if !self.touched[tensor] => {
+                        let message = format!("{} never uses its window {name}", data.name);
+                        cx.report.add(&rules::UNUSED_WINDOW, Subject::Param(tensor), message);
+                    }
+                    TensorDef::Param(_, _, Direction::Out) if !self.written[tensor] => {
+                        let message = format!("{} never writes its output {name}", data.name);
+                        cx.report.add(&rules::NEVER_WRITTEN, Subject::Param(tensor), message);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for &(view, _, op) in &self.views {
+            if !self.passed[view] {
+                let message = format!("the view {} is passed to no dispatch", names.tensor(view));
+                cx.find(&rules::UNUSED_WINDOW, op, message);
+            }
+        }
+        let mut viewed: SecondaryMap<Buffer, bool> = SecondaryMap::new();
+        self.views.iter().for_each(|&(_, buffer, _)| viewed[buffer] = true);
+        for &(buffer, op) in self.allocations.iter().filter(|(buffer, _)| !viewed[*buffer]) {
+            let name = &program.buffers[buffer].name;
+            cx.find(&rules::UNUSED_BUFFER, op, format!("no view of {name} is made, so no rank can use it"))
+                .hint(format!("type it in the rank loop: w = window {name} [...] f32"));
+        }
+        unbound_dims(cx);
+    }
+}
+
+/// The callee may write what is passed for the parameter.
+fn writes(cx: &Context, param: Tensor) -> bool {
+    matches!(cx.program.tensors[param].def, TensorDef::Param(_, _, Direction::Out | Direction::InOut))
+}
+
+fn wrong_kind(cx: &mut Context, op: Op, param: Param, arg: Operand) {
+    let names = cx.names;
+    let kind = |cx: &Context, tensor| if cx.is_window(tensor) { "a window" } else { "a tensor" };
+    let (wants, name) = match param {
+        Param::Tensor(tensor) => (kind(cx, tensor), names.tensor(tensor)),
+        Param::Scalar(scalar) => ("a scalar", names.scalar(scalar)),
+    };
+    let (is, given) = match arg {
+        Operand::Tensor(tensor) => (kind(cx, tensor), names.tensor(tensor)),
+        Operand::Scalar(scalar) => ("a scalar", names.scalar(scalar)),
+    };
+    let hint = match (wants, is) {
+        ("a window", "a tensor") => "pass a view: w = window buffer [...] dtype",
+        ("a tensor", "a window") => "declare the parameter as a window",
+        _ => "arguments stand in the order of the parameters",
+    };
+    cx.find(&rules::ARGUMENT_KIND, op, format!("{name} is {wants}, but {given} is {is}"))
+        .note(names.param(param))
+        .hint(hint);
+}
+
+fn written_input(cx: &mut Context, here: Position, tensor: Tensor) {
+    let names = cx.names;
+    let message = format!("{} writes {}, which is an input", cx.kind(here.op).name(), names.tensor(tensor));
+    cx.find(&rules::DIRECTION, here.op, message)
+        .note(names.param(Param::Tensor(tensor)))
+        .hint(format!("declare {} as out, or as inout if it is read too", names.tensor(tensor)));
+}
+
+/// The loop over ranks that a device is the index of.
+fn rank_loop(cx: &Context, device: Scalar) -> Option<(Scalar, Scalar)> {
+    let ScalarDef::Index(op) = cx.program.scalars[cx.original(device)].def else { return None };
+    match cx.kind(op) {
+        OpKind::Ranks { first, end, .. } => Some((*first, *end)),
+        _ => None,
+    }
+}
+
+/// A device is a rank; and where ranks share windows, every rank is one.
+fn check_device(cx: &mut Context, op: Op, device: Scalar) {
+    let program = cx.program;
+    let names = cx.names;
+    let name = names.scalar(device);
+    let bounds = rank_loop(cx, device);
+    let number = program.extent_of(cx.original(device));
+    if bounds.is_none() && number.is_none() {
+        cx.find(&rules::DEVICE, op, format!("device {name} is not the index of a loop over ranks"))
+            .hint("dispatch inside ranks r in 0..world { ... }, on device r");
+        return;
+    }
+    let range = cx.ranges.of(device);
+    let world = cx.ranges.world();
+    if range.max < 0 || (bounds.is_none() && range.min >= world.max) {
+        let ranks = cx.all_ranks();
+        cx.find(&rules::DEVICE, op, format!("device {name} does not exist")).note(ranks);
+        return;
+    }
+    if program.buffers.is_empty() {
+        return;
+    }
+    let whole = match bounds {
+        Some((first, end)) => is_zero(cx, first) && is_world(cx, end),
+        None => cx.known.world == Some(1),
+    };
+    if !whole {
+        let covered = match bounds {
+            Some((first, end)) => format!("the loop runs over {}..{}", names.scalar(first), names.scalar(end)),
+            None => format!("only rank {name} is"),
+        };
+        cx.find(&rules::DEVICE, op, "not every rank that shares the windows is dispatched")
+            .note(covered)
+            .note("a rank that is left out would never notify the others")
+            .hint("dispatch inside ranks r in 0..world { ... }, and leave ranks out with an if in the entry");
+    }
+}
+
+fn is_zero(cx: &Context, scalar: Scalar) -> bool {
+    cx.ranges.of(scalar).value() == Some(0)
+}
+
+fn is_world(cx: &Context, scalar: Scalar) -> bool {
+    cx.program.extent_of(cx.original(scalar)).is_some_and(|extent| is_world_extent(cx, extent))
+}
+
+fn is_world_extent(cx: &Context, extent: Extent) -> bool {
+    let value = cx.ranges.of_extent(extent).value();
+    matches!(cx.program.extents.get(extent), ExtentData::World) || (value.is_some() && value == cx.known.world)
+}
+
+/// The dispatch runs on more than one rank, as far as is known.
+fn covers_several(cx: &Context, device: Scalar) -> bool {
+    cx.ranges.of(device).value().is_none()
+}
+
+fn same_rank(cx: &Context, a: Scalar, b: Scalar) -> bool {
+    let (a, b) = (cx.original(a), cx.original(b));
+    let value = cx.ranges.of(a).value();
+    a == b || (value.is_some() && value == cx.ranges.of(b).value())
+}
+
+fn ranks(cx: &mut Context, here: Position, first: Scalar, end: Scalar) {
+    let (from, to, world) = (cx.ranges.of(first), cx.ranges.of(end), cx.ranges.world());
+    if from.max < 0 || to.min > world.max {
+        let names = cx.names;
+        let message = format!("{}..{} are not all ranks", names.scalar(first), names.scalar(end));
+        let ranks = cx.all_ranks();
+        cx.find(&rules::DEVICE, here.op, message).note(ranks).hint("write 0..world");
+    }
+}
+
+fn leading_extent(cx: &mut Context, op: Op, src: Tensor) {
+    let program = cx.program;
+    let names = cx.names;
+    let data = &program.tensors[src];
+    let name = names.tensor(src);
+    if !matches!(data.def, TensorDef::HostParam(..)) {
+        cx.find(&rules::LEADING_EXTENT, op, format!("{name} is not a tensor of the host driver"))
+            .note(names.tensor_is(src))
+            .hint("only host tensors have a part for each rank");
+        return;
+    }
+    let leading = data.shape[0];
+    if !is_world_extent(cx, leading) {
+        cx.find(&rules::LEADING_EXTENT, op, format!("{name} has {} parts, not one a rank", names.extent(leading)))
+            .note(names.tensor_is(src))
+            .hint(format!("declare {name} with a leading extent of world"));
+    }
+}
+
+/// Each dimension that is bound at launch can be read off an argument.
+fn unbound_dims(cx: &mut Context) {
+    let program = cx.program;
+    let mut bound: SecondaryMap<crate::ir::Dim, bool> = SecondaryMap::new();
+    for param in program.host.iter().flat_map(|host| &host.params) {
+        let &Param::Tensor(tensor) = param else { continue };
+        for &extent in &program.tensors[tensor].shape {
+            if let ExtentData::Dim(dim) = program.extents.get(extent) {
+                bound[dim] = true;
+            }
+        }
+    }
+    for (dim, data) in &program.extents.dims {
+        if data.value.is_none() && !bound[dim] && program.host.is_some() {
+            let name = &data.name;
+            cx.report
+                .add(
+                    &rules::UNBOUND_DIM,
+                    Subject::Host,
+                    format!("no host tensor has {name} as an extent, so it is never bound"),
+                )
+                .hint(format!("declare a host tensor with {name} itself as one of its extents, or make it a const"));
+        }
+    }
+}

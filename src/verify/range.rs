@@ -1,0 +1,442 @@
+//! Which values an integer scalar can have: an interval for every scalar of a program, found in one pass.
+//!
+//! Intervals are sound: whatever ranks, arguments and iterations, a scalar never leaves its interval. An operation
+//! that may wrap gives the full range of its type. So a check that an interval satisfies may be left out of the code.
+//!
+//! For messages the opposite question matters: is a value really *taken*, so that a mistake is certain? Numbers are.
+//! Bounds of a loop index are, if its bounds are numbers, in some iteration; those of the rank on some rank; and so are
+//! bounds of sums, differences and products of such independent values. See [`Ranges::takes_bounds`].
+
+use cranelift_entity::packed_option::ReservedValue;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use smallvec::SmallVec;
+
+use crate::ir::extent::{ExtentData, Extents};
+use crate::ir::program::{Param, ScalarDef};
+use crate::ir::{BinaryOp, Block, DType, Expr, Extent, Op, OpKind, Operand, Program, Scalar, ScalarType, UnaryOp};
+
+/// The integers from `min` to `max`, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Interval {
+    /// The smallest.
+    pub min: i64,
+    /// The largest.
+    pub max: i64,
+}
+
+impl Interval {
+    /// Every 64-bit integer.
+    pub const ALL: Interval = Interval { min: i64::MIN, max: i64::MAX };
+    /// False or true, as 0 or 1.
+    pub const BOOL: Interval = Interval { min: 0, max: 1 };
+
+    /// One value.
+    pub fn point(value: i64) -> Self {
+        Self { min: value, max: value }
+    }
+
+    /// The value, if there is only one.
+    pub fn value(self) -> Option<i64> {
+        (self.min == self.max).then_some(self.min)
+    }
+
+    /// Every value of a type; floats have no interval and give [`Interval::ALL`].
+    pub fn of_type(ty: ScalarType) -> Self {
+        match ty {
+            ScalarType::I32 => Self { min: i32::MIN.into(), max: i32::MAX.into() },
+            ScalarType::Bool => Self::BOOL,
+            ScalarType::I64 | ScalarType::F32 => Self::ALL,
+        }
+    }
+
+    /// Every value that an element can have once it is read.
+    pub fn of_element(dtype: DType) -> Self {
+        let of = |min: i64, max: i64| Self { min, max };
+        match dtype {
+            DType::I8 => of(i8::MIN.into(), i8::MAX.into()),
+            DType::U8 => of(0, u8::MAX.into()),
+            DType::I16 => of(i16::MIN.into(), i16::MAX.into()),
+            DType::U16 => of(0, u16::MAX.into()),
+            DType::U32 => of(0, u32::MAX.into()),
+            other => other.scalar().map_or(Self::ALL, Self::of_type),
+        }
+    }
+
+    /// All values of `other` are in it.
+    pub fn contains(self, other: Interval) -> bool {
+        self.min <= other.min && other.max <= self.max
+    }
+
+    /// No value is in both.
+    pub fn disjoint(self, other: Interval) -> bool {
+        self.max < other.min || other.max < self.min
+    }
+
+    /// The smallest interval with all values of both.
+    pub fn hull(self, other: Interval) -> Self {
+        Self { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+
+    /// From the smallest to the largest of some exact results; `full` if one of them wraps.
+    fn of_results(results: impl IntoIterator<Item = i128>, full: Interval) -> Self {
+        let ends = results.into_iter().fold(None, |ends: Option<(i128, i128)>, r| {
+            Some(ends.map_or((r, r), |(min, max)| (min.min(r), max.max(r))))
+        });
+        match ends {
+            Some((min, max)) if min >= full.min.into() && max <= full.max.into() => {
+                Self { min: min as i64, max: max as i64 }
+            }
+            _ => full,
+        }
+    }
+
+    fn binary(op: BinaryOp, a: Interval, b: Interval, full: Interval) -> Self {
+        let corners = |f: fn(i128, i128) -> i128| {
+            let (a, b) = ([a.min, a.max], [b.min, b.max]);
+            Self::of_results(a.into_iter().flat_map(|x| b.map(|y| f(x.into(), y.into()))), full)
+        };
+        let decided = |holds: bool, fails: bool| match (holds, fails) {
+            (true, _) => Self::point(1),
+            (_, true) => Self::point(0),
+            _ => Self::BOOL,
+        };
+        let same = a.value().is_some() && a == b;
+        match op {
+            BinaryOp::Add => corners(|x, y| x + y),
+            BinaryOp::Sub => corners(|x, y| x - y),
+            BinaryOp::Mul => corners(|x, y| x * y),
+            BinaryOp::Div => {
+                // Truncating division is monotone in the dividend, and in the divisor on either side of zero.
+                let divisors = [b.min, b.max, -1, 1].into_iter().filter(|&d| d != 0 && b.contains(Self::point(d)));
+                let results = divisors.flat_map(|d| [a.min, a.max].map(|x| i128::from(x) / i128::from(d)));
+                Self::of_results(results, full)
+            }
+            BinaryOp::Rem => {
+                let most = b.min.unsigned_abs().max(b.max.unsigned_abs()).saturating_sub(1).min(i64::MAX as u64) as i64;
+                Self { min: a.min.clamp(-most, 0), max: a.max.clamp(0, most) }
+            }
+            BinaryOp::Min => corners(|x, y| x.min(y)),
+            BinaryOp::Max => corners(|x, y| x.max(y)),
+            BinaryOp::Eq => decided(same, a.disjoint(b)),
+            BinaryOp::Ne => decided(a.disjoint(b), same),
+            BinaryOp::Lt => decided(a.max < b.min, a.min >= b.max),
+            BinaryOp::Le => decided(a.max <= b.min, a.min > b.max),
+            BinaryOp::Gt => decided(a.min > b.max, a.max <= b.min),
+            BinaryOp::Ge => decided(a.min >= b.max, a.max < b.min),
+            BinaryOp::And => corners(|x, y| x & y),
+            BinaryOp::Or => corners(|x, y| x | y),
+        }
+    }
+}
+
+/// Why both bounds of an interval are values that occur.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Taken {
+    /// What varies: loop indices, and [`rank_source`].
+    sources: SmallVec<[Scalar; 2]>,
+    /// The least number of conditions around a source.
+    conditions: u32,
+}
+
+/// Stands for this rank among the sources: whatever the host driver passes varies with it.
+fn rank_source() -> Scalar {
+    Scalar::reserved_value()
+}
+
+impl Taken {
+    fn always() -> Self {
+        Self { sources: SmallVec::new(), conditions: u32::MAX }
+    }
+
+    /// Both at once, if they vary independently.
+    fn both(&self, other: &Taken) -> Option<Taken> {
+        let independent = other.sources.iter().all(|s| !self.sources.contains(s));
+        independent.then(|| Taken {
+            sources: self.sources.iter().chain(&other.sources).copied().collect(),
+            conditions: self.conditions.min(other.conditions),
+        })
+    }
+}
+
+/// The values of one scalar.
+#[derive(Clone, Debug)]
+struct Values {
+    interval: Interval,
+    taken: Option<Taken>,
+}
+
+impl Values {
+    fn of(interval: Interval) -> Self {
+        Self { interval, taken: None }
+    }
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self::of(Interval::ALL)
+    }
+}
+
+/// Whether a block runs when its op does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entered {
+    /// Whenever the op runs, or never during a whole launch.
+    Always,
+    /// That depends.
+    Maybe,
+    /// Never.
+    Never,
+}
+
+/// The intervals of all scalars of a program.
+#[derive(Clone, Debug)]
+pub struct Ranges {
+    scalars: SecondaryMap<Scalar, Values>,
+    extents: Vec<Interval>,
+    world: Interval,
+}
+
+impl Ranges {
+    /// Analyses a program, for a world if it is known. Blocks may nest as deep as the verifier allows.
+    pub fn new(program: &Program, world: Option<u32>) -> Self {
+        let world = world.map_or(Interval { min: 1, max: i32::MAX.into() }, |w| Interval::point(w.into()));
+        let extents = extents(&program.extents, world);
+        let mut analysis = Analysis {
+            program,
+            ranges: Ranges { scalars: SecondaryMap::with_capacity(program.scalars.len()), extents, world },
+            passed: SecondaryMap::new(),
+        };
+        analysis.constants();
+        if let Some(host) = &program.host {
+            analysis.block(host.body, 0);
+        }
+        analysis.params();
+        for entry in program.entries.values() {
+            analysis.block(entry.body, 0);
+        }
+        analysis.ranges
+    }
+
+    /// The interval of a scalar. Bools are 0 or 1; floats give [`Interval::ALL`].
+    pub fn of(&self, scalar: Scalar) -> Interval {
+        self.scalars[scalar].interval
+    }
+
+    /// The interval of an extent.
+    pub fn of_extent(&self, extent: Extent) -> Interval {
+        self.extents[extent.index()]
+    }
+
+    /// The size of the world.
+    pub fn world(&self) -> Interval {
+        self.world
+    }
+
+    /// Both bounds of the scalar's interval are taken, on some rank and in some iteration, by an op under that many
+    /// conditions, if it runs at all.
+    pub fn takes_bounds(&self, scalar: Scalar, conditions: u32) -> bool {
+        self.scalars[scalar].taken.as_ref().is_some_and(|t| t.conditions >= conditions)
+    }
+
+    /// Bounds of two scalars are taken in every combination, under that many conditions.
+    pub fn takes_bounds_together(&self, a: Scalar, b: Scalar, conditions: u32) -> bool {
+        let (Some(a), Some(b)) = (&self.scalars[a].taken, &self.scalars[b].taken) else { return false };
+        a.both(b).is_some_and(|t| t.conditions >= conditions)
+    }
+
+    /// Whether the op's block number `index` is entered.
+    pub fn entered(&self, program: &Program, op: Op, index: usize) -> Entered {
+        match &program.ops[op].kind {
+            OpKind::If { cond, .. } => match self.of(*cond).value() {
+                Some(value) if (value != 0) == (index == 0) => Entered::Always,
+                Some(_) => Entered::Never,
+                None => Entered::Maybe,
+            },
+            OpKind::For { first, end, .. } | OpKind::Ranks { first, end, .. } => {
+                let (from, to) = (self.of(*first), self.of(*end));
+                let fixed = |s: Scalar| program.extent_of(s).is_some() || self.of(s).value().is_some();
+                match () {
+                    _ if from.min >= to.max => Entered::Never,
+                    _ if fixed(*first) && fixed(*end) => Entered::Always,
+                    _ => Entered::Maybe,
+                }
+            }
+            _ => Entered::Always,
+        }
+    }
+}
+
+fn extents(extents: &Extents, world: Interval) -> Vec<Interval> {
+    // Operands come before what is made of them.
+    let mut intervals: Vec<Interval> = Vec::with_capacity(extents.len());
+    for index in 0..extents.len() {
+        let interval = match extents.get(Extent::new(index)) {
+            ExtentData::Int(value) => Interval::point(value),
+            ExtentData::World => world,
+            ExtentData::Dim(dim) => match extents.dims[dim].value {
+                Some(value) => intervals[value.index()],
+                None => Interval { min: 0, max: i64::MAX },
+            },
+            ExtentData::Binary(op, a, b) => {
+                Interval::binary(op, intervals[a.index()], intervals[b.index()], Interval::ALL)
+            }
+        };
+        intervals.push(interval);
+    }
+    intervals
+}
+
+struct Analysis<'a> {
+    program: &'a Program,
+    ranges: Ranges,
+    /// What the dispatches pass for each scalar parameter of an entry.
+    passed: SecondaryMap<Scalar, Option<Values>>,
+}
+
+impl Analysis<'_> {
+    fn set(&mut self, scalar: Scalar, interval: Interval, taken: Option<Taken>) {
+        let taken = if interval.value().is_some() { Some(Taken::always()) } else { taken };
+        self.ranges.scalars[scalar] = Values { interval, taken };
+    }
+
+    /// Scalars that no op defines.
+    fn constants(&mut self) {
+        for (scalar, data) in &self.program.scalars {
+            let interval = match data.def {
+                ScalarDef::Extent(extent) => self.ranges.of_extent(extent),
+                ScalarDef::Bool(value) => Interval::point(value.into()),
+                _ => Interval::of_type(data.ty),
+            };
+            self.set(scalar, interval, None);
+        }
+    }
+
+    /// Parameters of entries: the hull of what is passed.
+    fn params(&mut self) {
+        for entry in self.program.entries.values() {
+            for param in &entry.params {
+                if let &Param::Scalar(scalar) = param
+                    && let Some(values) = self.passed[scalar].take()
+                {
+                    self.set(scalar, values.interval, values.taken);
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: Block, conditions: u32) {
+        for &op in &self.program.blocks[block] {
+            self.op(op, conditions);
+            for (index, inner) in self.program.ops[op].kind.blocks().into_iter().enumerate() {
+                let conditional = self.ranges.entered(self.program, op, index) != Entered::Always;
+                self.block(inner, conditions + u32::from(conditional));
+            }
+        }
+    }
+
+    fn op(&mut self, op: Op, conditions: u32) {
+        match &self.program.ops[op].kind {
+            OpKind::Scalar { dst, expr } => {
+                let (interval, taken) = self.expr(*dst, expr);
+                self.set(*dst, interval, taken);
+            }
+            OpKind::Read { dst, src, .. } => {
+                self.set(*dst, Interval::of_element(self.program.tensors[*src].dtype), None);
+            }
+            OpKind::For { index, first, end, step, .. } => {
+                self.index(*index, *index, *first, *end, self.ranges.of(*step), conditions);
+            }
+            OpKind::Ranks { index, first, end, .. } => {
+                self.index(*index, rank_source(), *first, *end, Interval::point(1), conditions);
+            }
+            OpKind::Dispatch { entry, args, .. } => {
+                for (param, arg) in self.program.entries[*entry].params.iter().zip(args) {
+                    if let (&Param::Scalar(param), &Operand::Scalar(arg)) = (param, arg) {
+                        self.pass(param, arg, conditions);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn index(&mut self, index: Scalar, source: Scalar, first: Scalar, end: Scalar, by: Interval, conditions: u32) {
+        let ty = self.program.scalars[index].ty;
+        let (from, to) = (self.ranges.of(first), self.ranges.of(end));
+        let last = to.max.saturating_sub(1);
+        // Past a step that does not fit, the index may wrap.
+        let wraps = by.value() != Some(1) && last.checked_add(by.max).is_none();
+        let mut interval = Interval { min: from.min, max: last.max(from.min) };
+        if wraps || !Interval::of_type(ty).contains(interval) {
+            return self.set(index, Interval::of_type(ty), None);
+        }
+        let mut taken = None;
+        if let (Some(first), Some(_), Some(step @ 1..)) = (from.value(), to.value(), by.value())
+            && first <= last
+        {
+            interval.max = last - (i128::from(last) - i128::from(first)).rem_euclid(step.into()) as i64;
+            taken = Some(Taken { sources: SmallVec::from_slice(&[source]), conditions });
+        }
+        self.set(index, interval, taken);
+    }
+
+    fn pass(&mut self, param: Scalar, arg: Scalar, conditions: u32) {
+        let full = Interval::of_type(self.program.scalars[param].ty);
+        let arg = &self.ranges.scalars[arg];
+        let fits = full.contains(arg.interval);
+        let interval = if fits { arg.interval } else { full };
+        let whole = arg.taken.as_ref().is_some_and(|t| t.conditions >= conditions && fits);
+        let before = self.passed[param].take();
+        let taken = whole && before.as_ref().is_none_or(|v| v.taken.is_some());
+        // All parameters vary with the rank, together.
+        let taken = taken.then(|| Taken { sources: SmallVec::from_slice(&[rank_source()]), conditions: 0 });
+        let interval = before.map_or(interval, |before| before.interval.hull(interval));
+        self.passed[param] = Some(Values { interval, taken });
+    }
+
+    fn expr(&self, dst: Scalar, expr: &Expr) -> (Interval, Option<Taken>) {
+        let full = Interval::of_type(self.program.scalars[dst].ty);
+        let is_float = |s: Scalar| self.program.scalars[s].ty == ScalarType::F32;
+        let values = |s: Scalar| &self.ranges.scalars[s];
+        let of = |s: Scalar| self.ranges.of(s);
+        match *expr {
+            _ if is_float(dst) => (full, None),
+            Expr::Copy(a) => (of(a), values(a).taken.clone()),
+            Expr::Cast(a) if is_float(a) || !full.contains(of(a)) => (full, None),
+            Expr::Cast(a) => (of(a), values(a).taken.clone()),
+            Expr::Unary(UnaryOp::Neg, a) => {
+                let interval = Interval::binary(BinaryOp::Sub, Interval::point(0), of(a), full);
+                (interval, if interval == full { None } else { values(a).taken.clone() })
+            }
+            Expr::Unary(UnaryOp::Not, a) => (Interval::binary(BinaryOp::Sub, Interval::point(1), of(a), full), None),
+            Expr::Binary(_, a, b) if is_float(a) || is_float(b) => (full, None),
+            Expr::Binary(op, a, b) => {
+                let interval = Interval::binary(op, of(a), of(b), full);
+                (interval, if interval == full { None } else { self.taken(op, a, b) })
+            }
+            Expr::Select { cond, then, other } => match of(cond).value() {
+                Some(0) => (of(other), values(other).taken.clone()),
+                Some(_) => (of(then), values(then).taken.clone()),
+                None => (of(then).hull(of(other)), None),
+            },
+            Expr::Rank(_) => {
+                let world = self.ranges.world;
+                let taken = Taken { sources: SmallVec::from_slice(&[rank_source()]), conditions: 0 };
+                (Interval { min: 0, max: world.max - 1 }, world.value().map(|_| taken))
+            }
+            Expr::NRanks(_) => (self.ranges.world, None),
+        }
+    }
+
+    /// How the bounds of a result that does not wrap are taken.
+    fn taken(&self, op: BinaryOp, a: Scalar, b: Scalar) -> Option<Taken> {
+        let at_corners = match op {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max => true,
+            BinaryOp::Div => self.ranges.of(b).value().is_some_and(|d| d != 0),
+            _ => false,
+        };
+        let (a, b) = (&self.ranges.scalars[a], &self.ranges.scalars[b]);
+        at_corners.then_some(())?;
+        a.taken.as_ref()?.both(b.taken.as_ref()?)
+    }
+}

@@ -1,0 +1,559 @@
+//! Element types, scalar types, ranks and shapes.
+
+use cranelift_entity::EntityRef;
+
+use crate::ir::extent::Shape;
+use crate::ir::op::Dims;
+use crate::ir::program::{BufferSize, Param, TensorDef};
+use crate::ir::{
+    Array, BinaryOp, DType, Expr, Extent, Op, OpKind, Region, Scalar, ScalarType, Tensor, Tile, TileOp, TileOrScalar,
+    UnaryOp,
+};
+
+use super::report::Subject;
+use super::{Context, Position, names, rules};
+
+/// Bytes that no tensor, tile or window of a 64-bit machine exceeds.
+const MOST_BYTES: i64 = 1 << 47;
+
+/// Sizes of parameters.
+pub(super) fn params(cx: &mut Context) {
+    let program = cx.program;
+    let names = cx.names;
+    let entries = program.entries.values().flat_map(|entry| &entry.params);
+    for param in entries.chain(program.host.iter().flat_map(|host| &host.params)) {
+        let &Param::Tensor(tensor) = param else { continue };
+        let data = &program.tensors[tensor];
+        let fixed = matches!(data.def, TensorDef::Window(..));
+        let name = names.tensor(tensor);
+        check_shape(cx, Subject::Param(tensor), &name, data.dtype, &data.shape, Sizes { fixed, least: 0 });
+    }
+}
+
+/// What a size must be.
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// Known once the world is.
+    fixed: bool,
+    /// At least that.
+    least: i64,
+}
+
+fn check_shape(cx: &mut Context, subject: Subject, name: &str, dtype: DType, shape: &[Extent], sizes: Sizes) -> bool {
+    let sound = shape.iter().all(|&extent| check_size(cx, subject, name, extent, sizes));
+    let bytes = shape.iter().try_fold(dtype.size(), |bytes, &extent| match cx.ranges.of_extent(extent).value() {
+        Some(value) => bytes.checked_mul(value).filter(|&b| b <= MOST_BYTES),
+        None => Some(bytes),
+    });
+    if sound && bytes.is_none() {
+        let message = format!("{name} of shape {} {dtype} is too large", cx.names.shape(shape));
+        cx.report.add(&rules::BAD_SIZE, subject, message).note(format!("at most {MOST_BYTES} bytes can be addressed"));
+    }
+    sound && bytes.is_some()
+}
+
+fn check_size(cx: &mut Context, subject: Subject, name: &str, extent: Extent, sizes: Sizes) -> bool {
+    let program = cx.program;
+    let names = cx.names;
+    let text = names.extent(extent);
+    let dynamic = program.extents.is_dynamic(extent);
+    if sizes.fixed && dynamic {
+        let message = format!("the size {text} of {name} is only bound at launch");
+        cx.report
+            .add(&rules::DYNAMIC_SIZE, subject, message)
+            .note("tiles, arrays and windows are laid out when the program is compiled")
+            .hint("give it the largest size as a const, and use only the part that a launch needs");
+        return false;
+    }
+    let world = cx.known.world.filter(|_| cx.has_world(extent));
+    let at_world = world.map(|world| format!("the world has {}", names::count(world as usize, "rank")));
+    let value = program.extents.eval(extent, cx.known);
+    if value.is_none() && !dynamic && (cx.known.world.is_some() || !cx.has_world(extent)) {
+        cx.report
+            .add(&rules::BAD_SIZE, subject, format!("the size {text} of {name} has no value"))
+            .note("it divides by zero, or does not fit 64 bits")
+            .note(at_world.unwrap_or_default());
+        return false;
+    }
+    let most = cx.ranges.of_extent(extent).max;
+    if most < sizes.least {
+        let is = if text == most.to_string() { String::new() } else { format!(", which is {most}") };
+        cx.report
+            .add(&rules::BAD_SIZE, subject, format!("{name} has an extent of {text}{is}"))
+            .note(at_world.unwrap_or_default())
+            .hint(if sizes.least > 0 { "a tile has at least one element" } else { "an extent is not negative" });
+        return false;
+    }
+    true
+}
+
+/// The types of an op's operands; whether they are sound enough to look at their values.
+pub(super) fn check(cx: &mut Context, here: Position) -> bool {
+    let op = here.op;
+    let kind = cx.kind(op);
+    match kind {
+        OpKind::Scalar { dst, expr } => expression(cx, op, *dst, expr),
+        OpKind::VarDef { var, init: value } | OpKind::VarSet { var, value } => {
+            let ty = cx.program.vars[*var].ty;
+            convertible(cx, op, *value, ty.dtype(), "the variable")
+        }
+        OpKind::VarGet { .. } | OpKind::At { .. } => true,
+        OpKind::ArrayDef { array, fill } => array_size(cx, op, *array) & array_value(cx, op, *array, *fill),
+        OpKind::ArrayGet { index, .. } => integer(cx, op, *index, "an array index"),
+        OpKind::ArraySet { array, index, value } => {
+            integer(cx, op, *index, "an array index") & array_value(cx, op, *array, *value)
+        }
+        OpKind::For { first, end, step, .. } => {
+            integer(cx, op, *first, "a loop bound")
+                & integer(cx, op, *end, "a loop bound")
+                & integer(cx, op, *step, "a loop step")
+        }
+        OpKind::Ranks { first, end, .. } => integer(cx, op, *first, "a rank") & integer(cx, op, *end, "a rank"),
+        OpKind::If { cond, .. } => condition(cx, op, *cond),
+        OpKind::Slice { dst, src, at } => {
+            let data = &cx.program.tensors[*dst];
+            offsets(cx, op, *src, at, "offset")
+                && same_rank(cx, op, *src, data.shape.len(), &cx.names.shape(&data.shape))
+                && check_shape(
+                    cx,
+                    Subject::Op(op),
+                    "the slice",
+                    data.dtype,
+                    &data.shape,
+                    Sizes { fixed: false, least: 0 },
+                )
+        }
+        OpKind::Read { src, at, .. } => storage(cx, op, *src, "read") & offsets(cx, op, *src, at, "offset"),
+        OpKind::Write { dst, at, value } => {
+            let name = cx.names.tensor(*dst);
+            storage(cx, op, *dst, "written")
+                && offsets(cx, op, *dst, at, "offset")
+                    & convertible(cx, op, *value, cx.program.tensors[*dst].dtype, &name)
+        }
+        OpKind::Load { dst, src, at } | OpKind::RemoteLoad { dst, src, at, .. } => {
+            tile_size(cx, op, *dst)
+                & tile_and_tensor(cx, op, *dst, *src)
+                & offsets(cx, op, *src, at, "offset")
+                & peer(cx, op)
+        }
+        OpKind::Store { src, dst, at } | OpKind::RemoteStore { src, dst, at, .. } => {
+            tile_and_tensor(cx, op, *src, *dst) & offsets(cx, op, *dst, at, "offset") & peer(cx, op)
+        }
+        OpKind::Full { dst, value } => {
+            let dtype = cx.program.tiles[*dst].dtype;
+            let name = cx.names.tile(*dst);
+            tile_size(cx, op, *dst) & convertible(cx, op, *value, dtype, name)
+        }
+        OpKind::Copy { dst, src } => {
+            tile_size(cx, op, *dst) & same_dtype(cx, op, *dst, *src) & same_tile_shape(cx, op, *dst, *src)
+        }
+        OpKind::Cast { dst, src } => tile_size(cx, op, *dst) & same_tile_shape(cx, op, *dst, *src),
+        OpKind::Tile { op: what, dst, a, b } => tile_op(cx, op, *what, *dst, *a, *b),
+        OpKind::Reduce { dst, src, .. } => reduction(cx, op, *dst, *src),
+        OpKind::Put { dst, src, region, .. } | OpKind::Get { dst, src, region, .. } => {
+            peer(cx, op) & transfer(cx, op, *dst, *src, region.as_ref())
+        }
+        OpKind::Notify { window, at, value, .. } => {
+            offsets(cx, op, *window, at, "offset")
+                & integer(cx, op, *value, "the value of a notify")
+                & fitting_literal(cx, op, *value, DType::I32)
+                & peer(cx, op)
+        }
+        OpKind::Wait { window, at, expected, .. } => {
+            offsets(cx, op, *window, at, "offset") & integer(cx, op, *expected, "what a wait expects")
+        }
+        OpKind::AllocWindow { buffer } => {
+            let data = &cx.program.buffers[*buffer];
+            let (subject, sizes) = (Subject::Op(op), Sizes { fixed: true, least: 0 });
+            match &data.size {
+                BufferSize::Shape(dtype, shape) => check_shape(cx, subject, &data.name, *dtype, shape, sizes),
+                BufferSize::Bytes(bytes) => check_shape(cx, subject, &data.name, DType::U8, &[*bytes], sizes),
+            }
+        }
+        OpKind::Window { dst, .. } => {
+            let data = &cx.program.tensors[*dst];
+            let name = cx.names.tensor(*dst);
+            check_shape(cx, Subject::Op(op), &name, data.dtype, &data.shape, Sizes { fixed: true, least: 0 })
+        }
+        OpKind::SliceRank { rank, .. } => integer(cx, op, *rank, "a rank"),
+        OpKind::Dispatch { device, .. } => integer(cx, op, *device, "a device"),
+    }
+}
+
+// Scalars.
+
+fn ty(cx: &Context, scalar: Scalar) -> ScalarType {
+    cx.program.scalars[scalar].ty
+}
+
+fn is_number(ty: ScalarType) -> bool {
+    ty != ScalarType::Bool
+}
+
+/// Two scalars have a common type: literals adapt, and integers widen.
+fn compatible(cx: &Context, a: Scalar, b: Scalar) -> bool {
+    let (ta, tb) = (ty(cx, a), ty(cx, b));
+    let adapts = |literal: Scalar, to: ScalarType| cx.program.is_int_literal(literal) && is_number(to);
+    ta == tb || (ta.is_int() && tb.is_int()) || adapts(a, tb) || adapts(b, ta)
+}
+
+fn expression(cx: &mut Context, op: Op, dst: Scalar, expr: &Expr) -> bool {
+    let names = cx.names;
+    match *expr {
+        Expr::Unary(UnaryOp::Neg, a) if is_number(ty(cx, a)) => true,
+        Expr::Unary(UnaryOp::Not, a) if ty(cx, a) == ScalarType::Bool => true,
+        Expr::Unary(unary, a) => {
+            let wants = if unary == UnaryOp::Not { "a bool" } else { "a number" };
+            let message = format!("{unary} takes {wants}, not {}", ty(cx, a));
+            cx.find(&rules::OPERANDS, op, message).note(names.scalar_is(a));
+            false
+        }
+        Expr::Binary(binary, a, b) => binary_operands(cx, op, binary, a, b) && fitting_literals(cx, op, a, b),
+        Expr::Select { cond, then, other } => {
+            let sound = condition(cx, op, cond);
+            if !compatible(cx, then, other) {
+                mixed(cx, op, "select chooses between", then, other);
+                return false;
+            }
+            sound && fitting_literals(cx, op, then, other)
+        }
+        Expr::Cast(a) => ty(cx, dst) != ScalarType::I32 || fitting_literal(cx, op, a, DType::I32),
+        Expr::Rank(_) | Expr::NRanks(_) | Expr::Copy(_) => true,
+    }
+}
+
+fn binary_operands(cx: &mut Context, op: Op, binary: BinaryOp, a: Scalar, b: Scalar) -> bool {
+    let names = cx.names;
+    let (ta, tb) = (ty(cx, a), ty(cx, b));
+    let bools = ta == ScalarType::Bool && tb == ScalarType::Bool;
+    let numbers = is_number(ta) && is_number(tb);
+    let wants = match binary {
+        BinaryOp::And | BinaryOp::Or if bools => return true,
+        BinaryOp::And | BinaryOp::Or => "two bools",
+        BinaryOp::Eq | BinaryOp::Ne if bools => return true,
+        BinaryOp::Rem if ta.is_int() && tb.is_int() => return true,
+        BinaryOp::Rem => "two integers",
+        _ if numbers && compatible(cx, a, b) => return true,
+        _ if numbers => {
+            mixed(cx, op, &format!("{binary} mixes"), a, b);
+            return false;
+        }
+        _ => "two numbers",
+    };
+    cx.find(&rules::OPERANDS, op, format!("{binary} takes {wants}, not {ta} and {tb}"))
+        .note(names.scalar_is(a))
+        .note(names.scalar_is(b));
+    false
+}
+
+fn mixed(cx: &mut Context, op: Op, what: &str, a: Scalar, b: Scalar) {
+    let names = cx.names;
+    let (ta, tb) = (ty(cx, a), ty(cx, b));
+    let hint = match (ta == ScalarType::F32, tb == ScalarType::F32) {
+        (true, false) => format!("write cast({}, f32)", names.scalar(b)),
+        (false, true) => format!("write cast({}, f32)", names.scalar(a)),
+        _ => String::new(),
+    };
+    cx.find(&rules::OPERANDS, op, format!("{what} {ta} and {tb}"))
+        .note(names.scalar_is(a))
+        .note(names.scalar_is(b))
+        .hint(hint);
+}
+
+/// Literals among two operands fit the type of the other one.
+fn fitting_literals(cx: &mut Context, op: Op, a: Scalar, b: Scalar) -> bool {
+    let literal = |s: Scalar| cx.program.is_int_literal(s);
+    match (literal(a), literal(b)) {
+        (true, false) => fitting_literal(cx, op, a, ty(cx, b).dtype()),
+        (false, true) => fitting_literal(cx, op, b, ty(cx, a).dtype()),
+        _ => true,
+    }
+}
+
+/// A literal fits the integer type that it is used as. Only a warning: it wraps.
+fn fitting_literal(cx: &mut Context, op: Op, literal: Scalar, dtype: DType) -> bool {
+    if !cx.program.is_int_literal(literal) || dtype.is_float() || dtype == DType::Bool {
+        return true;
+    }
+    let Some(value) = cx.program.int_value(literal, cx.known) else { return true };
+    let bits = 8 * dtype.size() as u32;
+    let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+    let (min, max) = match (signed, bits) {
+        (_, 64) => return true,
+        (true, bits) => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
+        (false, bits) => (0, (1i64 << bits) - 1),
+    };
+    if value < min || value > max {
+        let low = value & ((1i64 << bits) - 1);
+        let wrapped = if signed && low > max { low - (1i64 << bits) } else { low };
+        cx.find(&rules::LITERAL, op, format!("{value} does not fit {dtype} and becomes {wrapped}"))
+            .note(format!("{dtype} holds {min} to {max}"));
+    }
+    true
+}
+
+fn integer(cx: &mut Context, op: Op, scalar: Scalar, what: &str) -> bool {
+    let sound = ty(cx, scalar).is_int();
+    if !sound {
+        let program = cx.program;
+        let names = cx.names;
+        let hint = format!("write cast({}, i32)", names.scalar(scalar));
+        cx.find(&rules::NOT_INTEGER, op, format!("{what} is an integer, not {}", program.scalars[scalar].ty))
+            .note(names.scalar_is(scalar))
+            .hint(hint);
+    }
+    sound
+}
+
+fn condition(cx: &mut Context, op: Op, cond: Scalar) -> bool {
+    let sound = ty(cx, cond) == ScalarType::Bool;
+    if !sound {
+        let program = cx.program;
+        let names = cx.names;
+        let hint = format!("compare it: {} != 0", names.scalar(cond));
+        cx.find(&rules::NOT_BOOL, op, format!("a condition is a bool, not {}", program.scalars[cond].ty))
+            .note(names.scalar_is(cond))
+            .hint(hint);
+    }
+    sound
+}
+
+/// A scalar may be written as an element of a type: integers convert among each other and floats too, the rest takes a
+/// cast.
+pub(super) fn converts(cx: &Context, value: Scalar, dtype: DType) -> bool {
+    match ty(cx, value) {
+        _ if dtype.is_storage_only() => false,
+        _ if cx.program.is_int_literal(value) => dtype != DType::Bool,
+        ScalarType::I32 | ScalarType::I64 => !dtype.is_float() && dtype != DType::Bool,
+        ScalarType::F32 => dtype.is_float(),
+        ScalarType::Bool => dtype == DType::Bool,
+    }
+}
+
+fn convertible(cx: &mut Context, op: Op, value: Scalar, dtype: DType, target: &str) -> bool {
+    if dtype.is_storage_only() {
+        cx.find(&rules::STORAGE_ONLY, op, format!("{target} is {dtype}, which is only moved and cast as a whole"))
+            .hint("fill a tile of f32, and cast it");
+        return false;
+    }
+    if converts(cx, value, dtype) {
+        return fitting_literal(cx, op, value, dtype);
+    }
+    let names = cx.names;
+    let from = ty(cx, value);
+    let text = names.scalar(value);
+    let hint = match dtype.scalar() {
+        Some(ScalarType::Bool) => format!("compare it: {text} != 0"),
+        Some(to) => format!("write cast({text}, {to})"),
+        None => String::new(),
+    };
+    cx.find(&rules::CONVERSION, op, format!("{from} does not convert to {dtype}, the type of {target}"))
+        .note(names.scalar_is(value))
+        .hint(hint);
+    false
+}
+
+fn array_value(cx: &mut Context, op: Op, array: Array, value: Scalar) -> bool {
+    let name = cx.program.arrays[array].name.clone().unwrap_or_else(|| "the array".into());
+    convertible(cx, op, value, cx.program.arrays[array].ty.dtype(), &name)
+}
+
+fn array_size(cx: &mut Context, op: Op, array: Array) -> bool {
+    let data = &cx.program.arrays[array];
+    let name = data.name.clone().unwrap_or_else(|| "the array".into());
+    check_shape(cx, Subject::Op(op), &name, data.ty.dtype(), &[data.len], Sizes { fixed: true, least: 0 })
+}
+
+// Tensors.
+
+fn storage(cx: &mut Context, op: Op, tensor: Tensor, done: &str) -> bool {
+    let names = cx.names;
+    let dtype = cx.program.tensors[tensor].dtype;
+    if dtype.is_storage_only() {
+        let message = format!("an element of {} is {done}, but {dtype} has no scalar", cx.names.tensor(tensor));
+        cx.find(&rules::STORAGE_ONLY, op, message)
+            .note(names.tensor_is(tensor))
+            .hint("load a tile, and cast it to f32");
+    }
+    !dtype.is_storage_only()
+}
+
+/// One integer a dimension.
+fn offsets(cx: &mut Context, op: Op, tensor: Tensor, at: &Dims, what: &str) -> bool {
+    let rank = cx.program.tensors[tensor].shape.len();
+    if at.len() != rank {
+        let names = cx.names;
+        let message = format!("{} for {} of rank {rank}", names::count(at.len(), what), names.tensor(tensor));
+        cx.find(&rules::OFFSETS, op, message).note(names.tensor_is(tensor)).hint(format!("give {rank}"));
+        return false;
+    }
+    let described = format!("an {what}");
+    at.iter().fold(true, |sound, &s| integer(cx, op, s, &described) & sound)
+}
+
+fn peer(cx: &mut Context, op: Op) -> bool {
+    cx.kind(op).peer().is_none_or(|peer| integer(cx, op, peer, "a peer"))
+}
+
+fn same_rank(cx: &mut Context, op: Op, tensor: Tensor, rank: usize, other: &str) -> bool {
+    let program = cx.program;
+    let names = cx.names;
+    let has = program.tensors[tensor].shape.len();
+    if has != rank {
+        let message =
+            format!("{} has {}, but {other} has {rank}", names.tensor(tensor), names::count(has, "dimension"));
+        cx.find(&rules::RANKS_DIFFER, op, message)
+            .note(names.tensor_is(tensor))
+            .hint(format!("give the shape {has} extents, with 1 where the part is one row or one element"));
+    }
+    has == rank
+}
+
+fn tile_and_tensor(cx: &mut Context, op: Op, tile: Tile, tensor: Tensor) -> bool {
+    let program = cx.program;
+    let names = cx.names;
+    let (t, x) = (&program.tiles[tile], &program.tensors[tensor]);
+    if t.dtype != x.dtype {
+        let message = format!("{} is {}, but {} is {}", names.tile(tile), t.dtype, names.tensor(tensor), x.dtype);
+        cx.find(&rules::TILE_DTYPES, op, message)
+            .note(names.tile_is(tile))
+            .note(names.tensor_is(tensor))
+            .hint(format!("cast the tile: cast {} {}", names.tile(tile), x.dtype));
+        return false;
+    }
+    let shape = names.shape(&t.shape);
+    same_rank(cx, op, tensor, t.shape.len(), &format!("a tile of shape {shape}"))
+}
+
+/// Both sides of a put or get.
+fn transfer(cx: &mut Context, op: Op, dst: Tensor, src: Tensor, region: Option<&Region>) -> bool {
+    let program = cx.program;
+    let names = cx.names;
+    let (d, s) = (&program.tensors[dst], &program.tensors[src]);
+    let notes = [names.tensor_is(dst), names.tensor_is(src)];
+    let (to, from) = (names.tensor(dst), names.tensor(src));
+    if d.dtype != s.dtype {
+        cx.find(&rules::TRANSFER_DTYPES, op, format!("{from} is {}, but {to} is {}", s.dtype, d.dtype))
+            .notes(notes)
+            .hint("a transfer moves bytes; load a tile, cast it, and store it first");
+        return false;
+    }
+    if d.shape.len() != s.shape.len() {
+        let ranks = (s.shape.len(), d.shape.len());
+        cx.find(
+            &rules::RANKS_DIFFER,
+            op,
+            format!("{from} has {}, but {to} has {}", names::count(ranks.0, "dimension"), ranks.1),
+        )
+        .notes(notes)
+        .hint("declare both with the same number of dimensions");
+        return false;
+    }
+    if let Some(region) = region {
+        return offsets(cx, op, dst, &region.dst, "offset")
+            & offsets(cx, op, src, &region.src, "offset")
+            & offsets(cx, op, dst, &region.shape, "extent");
+    }
+    if let Some(dim) = cx.shape_mismatch(&d.shape, &s.shape) {
+        let (de, se) = (names.extent(d.shape[dim]), names.extent(s.shape[dim]));
+        cx.find(&rules::TRANSFER_SHAPES, op, format!("dimension {dim} of {from} is {se}, but that of {to} is {de}"))
+            .notes(notes)
+            .hint("move a region: dst[offsets] @peer <- src[offsets] [extents]");
+        return false;
+    }
+    true
+}
+
+// Tiles.
+
+/// The tile that an op defines has a size; said once a tile.
+fn tile_size(cx: &mut Context, op: Op, tile: Tile) -> bool {
+    let data = &cx.program.tiles[tile];
+    if let Some(sound) = cx.sized[tile.index()] {
+        return sound;
+    }
+    let name = cx.names.tile(tile);
+    let sound = check_shape(cx, Subject::Op(op), name, data.dtype, &data.shape, Sizes { fixed: true, least: 1 });
+    cx.sized[tile.index()] = Some(sound);
+    sound
+}
+
+fn same_dtype(cx: &mut Context, op: Op, a: Tile, b: Tile) -> bool {
+    let program = cx.program;
+    let names = cx.names;
+    let (ta, tb) = (program.tiles[a].dtype, program.tiles[b].dtype);
+    if ta != tb {
+        let message = format!("{} is {ta}, but {} is {tb}", names.tile(a), names.tile(b));
+        cx.find(&rules::TILE_DTYPES, op, message)
+            .note(names.tile_is(a))
+            .note(names.tile_is(b))
+            .hint(format!("cast one of them: cast {} {ta}", names.tile(b)));
+    }
+    ta == tb
+}
+
+fn same_tile_shape(cx: &mut Context, op: Op, a: Tile, b: Tile) -> bool {
+    let program = cx.program;
+    let names = cx.names;
+    let (x, y): (&Shape, &Shape) = (&program.tiles[a].shape, &program.tiles[b].shape);
+    let sound = x.len() == y.len() && cx.shape_mismatch(x, y).is_none();
+    if !sound {
+        let message = format!(
+            "{} has shape {}, but {} has shape {}",
+            names.tile(a),
+            names.shape(x),
+            names.tile(b),
+            names.shape(y)
+        );
+        cx.find(&rules::TILE_SHAPES, op, message).hint("tiles are combined element by element, without broadcasting");
+    }
+    sound
+}
+
+fn arithmetic(cx: &mut Context, op: Op, tile: Tile) -> bool {
+    let names = cx.names;
+    let dtype = cx.program.tiles[tile].dtype;
+    let sound = dtype != DType::Bool && !dtype.is_storage_only();
+    if !sound {
+        let name = cx.kind(op).name();
+        cx.find(&rules::NO_ARITHMETIC, op, format!("{name} computes with {dtype}, which has no arithmetic"))
+            .note(names.tile_is(tile))
+            .hint(if dtype == DType::Bool {
+                "cast the tile to i8"
+            } else {
+                "cast the tile to f32, and the result back"
+            });
+    }
+    sound
+}
+
+fn tile_op(cx: &mut Context, op: Op, what: TileOp, dst: Tile, a: Tile, b: TileOrScalar) -> bool {
+    if !arithmetic(cx, op, a) {
+        return false;
+    }
+    let sound = match b {
+        TileOrScalar::Tile(b) => same_dtype(cx, op, a, b) && same_tile_shape(cx, op, a, b),
+        TileOrScalar::Scalar(b) => {
+            let dtype = cx.program.tiles[a].dtype;
+            let name = cx.names.tile(a);
+            let sound = convertible(cx, op, b, dtype, name);
+            let zero = what == TileOp::Div && !dtype.is_float() && cx.program.int_value(b, cx.known) == Some(0);
+            if zero {
+                cx.find(&rules::DIVISION, op, "div divides a tile of integers by 0");
+            }
+            sound && !zero
+        }
+    };
+    sound && tile_size(cx, op, dst) && same_dtype(cx, op, dst, a) && same_tile_shape(cx, op, dst, a)
+}
+
+fn reduction(cx: &mut Context, op: Op, dst: Tile, src: Tile) -> bool {
+    let names = cx.names;
+    let rank = cx.program.tiles[src].shape.len();
+    if rank != 2 {
+        let message = format!("{} takes a tile of rank 2, not {rank}", cx.kind(op).name());
+        cx.find(&rules::REDUCTION, op, message).note(names.tile_is(src)).hint("load the part as rows and columns");
+        return false;
+    }
+    arithmetic(cx, op, src) && tile_size(cx, op, dst) && same_dtype(cx, op, dst, src)
+}
