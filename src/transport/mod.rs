@@ -5,12 +5,28 @@
 //! signals, failures, launches - is built on these by [`crate::runtime`]. A transport knows nothing of programs.
 //!
 //! Collective functions are called by all ranks in the same order. They end by themselves: with success on every rank,
-//! or with an error on every rank that is still there.
+//! or with an error on every rank that is still there, with the same text. After an error that is not about a lost
+//! rank the transport can go on: the failed call counts as done, and a rank that comes to it later gets its error too.
+
+pub mod shm;
+mod space;
+pub mod thread;
 
 use std::ops::Range;
 use std::time::Instant;
 
-use crate::error::Result;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Longest message of an exchange.
+pub const MAX_MESSAGE: usize = 64 << 10;
+
+/// Largest world of one host.
+pub const MAX_RANKS: u32 = 4096;
+
+/// Parts of this size and more are laid out for huge pages.
+const HUGE_PAGE: usize = 2 << 20;
 
 /// What every transport can do.
 pub trait Transport: Send + Sync {
@@ -24,7 +40,7 @@ pub trait Transport: Send + Sync {
     fn local(&self) -> Range<u32>;
 
     /// Sends `mine` to all ranks and returns everyone's, by rank. Collective; a process that drives all ranks gets
-    /// its own message once a rank. Small messages only (64 KiB at most).
+    /// its own message once a rank. Small messages only ([`MAX_MESSAGE`] at most).
     fn exchange(&self, mine: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>>;
 
     /// `bytes` of zeroed memory a rank, reserved so that touching it cannot fail later. Collective. If it does not fit,
@@ -33,6 +49,10 @@ pub trait Transport: Send + Sync {
 
     /// A rank whose process has ended without leaving, if there is one. At most one system call.
     fn lost(&self) -> Option<u32>;
+
+    /// Says that this process's ranks take no further part, so that their end is no loss to the others. Local, never
+    /// blocks, idempotent; dropping the transport does it too.
+    fn leave(&self);
 }
 
 /// Symmetric memory: rank `r`'s part begins at `base + r * stride`. Unmapped when dropped.
@@ -59,12 +79,50 @@ impl Memory {
     pub fn stride(&self) -> usize {
         self.stride
     }
+
+    /// Distance of parts of `bytes`: whole pages, huge ones for large parts. `None` if that overflows.
+    fn stride_of(bytes: usize) -> Option<usize> {
+        bytes.max(1).checked_next_multiple_of(if bytes < HUGE_PAGE { rustix::param::page_size() } else { HUGE_PAGE })
+    }
+
+    /// Private anonymous addresses for `nranks` parts, zero where `access` allows reading; no memory is used yet.
+    fn reserve(nranks: u32, stride: usize, access: ProtFlags) -> Result<Self> {
+        let no_memory = |what: String| Error::new(ErrorKind::NoMemory, what);
+        let align = if stride < HUGE_PAGE { rustix::param::page_size() } else { HUGE_PAGE };
+        let length = (stride.checked_mul(nranks as usize)).and_then(|length| length.checked_add(align));
+        let length =
+            length.ok_or_else(|| no_memory(format!("{nranks} times {stride} bytes exceed the address space")))?;
+        // SAFETY: a new mapping at an address that the kernel chooses touches no existing one.
+        let start =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE | MapFlags::NORESERVE) };
+        let start = start.map_err(|e| no_memory(format!("mapping {length} bytes: {e}")))?.cast::<u8>();
+        let before = start.addr().next_multiple_of(align) - start.addr();
+        let memory = Self { base: start.wrapping_add(before), stride, nranks };
+        for (spare, size) in [(start, before), (memory.end(), align - before)].into_iter().filter(|spare| spare.1 > 0) {
+            // SAFETY: this end of the new mapping lies outside `memory`, and nobody else knows of it.
+            unsafe { munmap(spare.cast(), size) }.map_err(|e| Error::io("munmap", e))?;
+        }
+        Ok(memory)
+    }
+
+    /// Asks for huge pages where parts are large. Only advice: a kernel without them ignores it.
+    fn advise(&self) {
+        if self.stride >= HUGE_PAGE {
+            let length = self.stride * self.nranks as usize;
+            // SAFETY: the advice does not change what the memory holds.
+            let _ = unsafe { madvise(self.base.cast(), length, Advice::LinuxHugepage) };
+        }
+    }
+
+    fn end(&self) -> *mut u8 {
+        self.base.wrapping_add(self.stride * self.nranks as usize)
+    }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: base and length are those of one mapping that was made for this struct and is used through it only.
-        let unmapped = unsafe { rustix::mm::munmap(self.base.cast(), self.stride * self.nranks as usize) };
+        // SAFETY: base and length are those of one range that was mapped for this struct and is used through it only.
+        let unmapped = unsafe { munmap(self.base.cast(), self.stride * self.nranks as usize) };
         debug_assert!(unmapped.is_ok());
     }
 }

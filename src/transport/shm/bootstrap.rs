@@ -1,0 +1,334 @@
+//! How ranks find each other: rank 0 listens at a [`Place`], the others connect and say who they are. What is wrong with one
+//! is told to all.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
+
+use super::channel::{Channel, Kind, Message, Operation, Received, wait};
+use super::liveness::{Beacon, Roster, left_file};
+use super::place::{Connect, Listen, Place, check_user};
+use super::star::{Part, Parts, Star, ended, timeout};
+use super::wire::{Put, Reader, decode_error};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Of the messages between ranks. The first two numbers of [`Hello`] and the layout of a message's tag stay as they are.
+const PROTOCOL: u32 = 1;
+const MAGIC: u32 = 0x0070_6c64;
+
+const JOIN: Operation = Operation::Join;
+
+/// Pauses between two looks at a place that is not ready.
+const FIRST_PAUSE: Duration = Duration::from_micros(200);
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+
+/// What a rank says of itself.
+#[derive(Clone, Debug)]
+pub struct Hello {
+    pub rank: u32,
+    pub nranks: u32,
+    pub process: u32,
+    pub agreement: Vec<u8>,
+}
+
+impl Hello {
+    fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        [MAGIC, PROTOCOL, self.rank, self.nranks, self.process].into_iter().for_each(|value| body.put_u32(value));
+        body.put_bytes(&self.agreement);
+        body
+    }
+
+    fn decode(body: &[u8]) -> Result<Self> {
+        let mut reader = Reader(body);
+        let (magic, protocol) = (reader.u32()?, reader.u32()?);
+        if (magic, protocol) != (MAGIC, PROTOCOL) {
+            let message =
+                format!("a rank speaks protocol {protocol} while rank 0 speaks {PROTOCOL}: their libraries differ");
+            return Err(Error::new(ErrorKind::Mismatch, message));
+        }
+        let (rank, nranks, process) = (reader.u32()?, reader.u32()?, reader.u32()?);
+        Ok(Self { rank, nranks, process, agreement: reader.bytes()?.to_vec() })
+    }
+}
+
+/// Makes a world: connections and roster. Collective. `place` is needed by worlds of more than one rank; `hint` says
+/// where to look if a rank does not come.
+pub fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) -> Result<(Star, Roster)> {
+    let beacon = Beacon::new()?;
+    let joined = match place {
+        Some(place) => join(place, me, &beacon, deadline),
+        None => parts(me, &beacon, Vec::new()).map(|parts| (Star::hub(Vec::new()), parts)),
+    };
+    let (mut star, parts) = joined.map_err(|error| match error.kind {
+        ErrorKind::Timeout => Error::new(error.kind, format!("{}{hint}", error.message)),
+        _ => error,
+    })?;
+    // Whoever could not take the descriptors says so now, and nobody has a world.
+    let roster = roster(me.rank, parts, beacon);
+    let mine = roster.as_ref().map(|_| Part { body: &[], fd: None }).map_err(Error::clone);
+    star.gather(JOIN, mine, roster.as_ref().ok(), deadline)?;
+    Ok((star, roster?))
+}
+
+fn join(place: &Place, me: &Hello, beacon: &Beacon, deadline: Instant) -> Result<(Star, Parts)> {
+    let begin = Instant::now();
+    if me.rank == 0
+        && let Some(listener) = listen(place, deadline)?
+    {
+        place.sweep();
+        let members = (1..me.nranks).map(|_| None).collect();
+        return Host { place, me, listener, begin, deadline, members, strangers: Vec::new() }.run(beacon);
+    }
+    // Rank 0 comes here if there is one already, which will tell both so.
+    let mut star = Star::spoke(connect(place, begin, deadline)?);
+    let mine = Part { body: &me.encode(), fd: Some(beacon.light.as_fd()) };
+    let parts = star.gather(JOIN, Ok(mine), None, deadline).inspect_err(|error| {
+        if error.kind == ErrorKind::PeerLost {
+            let _ = place.remove_dead();
+        }
+    })?;
+    Ok((star, parts))
+}
+
+/// What rank 0 tells all: everyone's hello and light, by rank, and the page in which ranks mark their leaving.
+fn parts(me: &Hello, beacon: &Beacon, others: Vec<(Hello, OwnedFd)>) -> Result<Parts> {
+    let light = beacon.light.try_clone().map_err(|e| Error::io("copying a file descriptor", e))?;
+    let (hellos, mut fds): (Vec<_>, Vec<_>) = std::iter::once((me.clone(), light)).chain(others).unzip();
+    fds.push(left_file(me.nranks)?);
+    Ok(Parts { bodies: hellos.iter().map(Hello::encode).collect(), fds: Ok(fds) })
+}
+
+fn roster(rank: u32, parts: Parts, beacon: Beacon) -> Result<Roster> {
+    let hellos = parts.bodies.iter().map(|body| Hello::decode(body)).collect::<Result<Vec<_>>>()?;
+    let mut lights = parts.fds?;
+    let left = lights.pop().filter(|_| lights.len() == hellos.len());
+    let left = left.ok_or_else(|| Error::new(ErrorKind::Mismatch, "rank 0 has sent too few file descriptors"))?;
+    Roster::new(rank, lights, hellos.iter().map(|hello| hello.process).collect(), left, beacon)
+}
+
+/// A listening socket; `None` if somebody has one at this place.
+fn listen(place: &Place, deadline: Instant) -> Result<Option<OwnedFd>> {
+    let mut pauses = Pauses::until(deadline);
+    loop {
+        match place.listen()? {
+            Listen::Listening(socket) => return Ok(Some(socket)),
+            Listen::Taken => return Ok(None),
+            Listen::Busy => {}
+        }
+        if !pauses.pause() {
+            let message = format!("other processes keep the directory of {} busy", place.path().display());
+            return Err(Error::new(ErrorKind::Timeout, message));
+        }
+    }
+}
+
+fn connect(place: &Place, begin: Instant, deadline: Instant) -> Result<Channel> {
+    // File times come from a clock that lags by up to a tick.
+    let start = SystemTime::now();
+    let mut pauses = Pauses::until(deadline);
+    loop {
+        match place.connect()? {
+            Connect::Connected(socket) => return Ok(Channel::new(socket)),
+            Connect::NotYet => {}
+            Connect::Dead => {
+                // Left by a former run, unless it appeared while this rank was waiting.
+                if place.remove_dead()?.is_some_and(|made| made > start) {
+                    return Err(ended(0));
+                }
+            }
+        }
+        if !pauses.pause() {
+            return Err(timeout(&[0], JOIN, deadline - begin));
+        }
+    }
+}
+
+/// Growing pauses up to a deadline.
+struct Pauses {
+    next: Duration,
+    deadline: Instant,
+}
+
+impl Pauses {
+    fn until(deadline: Instant) -> Self {
+        Self { next: FIRST_PAUSE, deadline }
+    }
+
+    /// False if the deadline has come.
+    fn pause(&mut self) -> bool {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        std::thread::sleep(self.next.min(left));
+        self.next = (self.next * 2).min(LONGEST_PAUSE);
+        !left.is_zero()
+    }
+}
+
+/// Rank 0, waiting for the others.
+struct Host<'a> {
+    place: &'a Place,
+    me: &'a Hello,
+    listener: OwnedFd,
+    begin: Instant,
+    deadline: Instant,
+    /// Ranks 1, 2, ..., as they come.
+    members: Vec<Option<Member>>,
+    /// Connections that have not said who they are.
+    strangers: Vec<Channel>,
+}
+
+struct Member {
+    channel: Channel,
+    hello: Hello,
+    light: OwnedFd,
+}
+
+impl Host<'_> {
+    fn run(mut self, beacon: &Beacon) -> Result<(Star, Parts)> {
+        let complete = self.gather();
+        // Nobody needs the name any more, and a dead process could not remove it.
+        self.place.unlink();
+        let members = std::mem::take(&mut self.members).into_iter().flatten();
+        let mut channels = Vec::new();
+        let others = members.map(|Member { channel, hello, light }| {
+            channels.push(channel);
+            (hello, light)
+        });
+        let others = others.collect();
+        match complete.and_then(|()| parts(self.me, beacon, others)) {
+            Ok(parts) => {
+                let mut star = Star::hub(channels);
+                star.announce_parts(JOIN, &parts, self.deadline);
+                Ok((star, parts))
+            }
+            Err(error) => {
+                let _ = self.accept();
+                channels.append(&mut self.strangers);
+                Star::hub(channels).announce_failure(JOIN, &error);
+                Err(error)
+            }
+        }
+    }
+
+    fn gather(&mut self) -> Result<()> {
+        loop {
+            self.accept()?;
+            self.identify()?;
+            self.listen_to_members()?;
+            let missing = (1..).zip(&self.members).filter(|(_, member)| member.is_none()).map(|(rank, _)| rank);
+            let missing = missing.collect::<Vec<_>>();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            let members = self.members.iter().flatten().map(|member| &member.channel);
+            let channels = members.chain(&self.strangers).map(|channel| PollFd::new(channel, PollFlags::IN));
+            let mut fds = channels.chain([PollFd::new(&self.listener, PollFlags::IN)]).collect::<Vec<_>>();
+            if !wait(&mut fds, self.deadline) {
+                return Err(timeout(&missing, JOIN, self.deadline - self.begin));
+            }
+        }
+    }
+
+    /// Takes in those who have connected.
+    fn accept(&mut self) -> Result<()> {
+        loop {
+            match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => {
+                    let user = check_user(&socket, "connects to", self.place.path());
+                    self.strangers.push(Channel::new(socket));
+                    user?;
+                }
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(e) => return Err(Error::io("accepting a rank", e)),
+            }
+        }
+    }
+
+    /// Turns strangers who say a proper hello into members.
+    fn identify(&mut self) -> Result<()> {
+        let mut result = Ok(());
+        for mut channel in std::mem::take(&mut self.strangers) {
+            match channel.receive() {
+                Received::Message(message) => match self.check(message) {
+                    Ok((hello, light)) => {
+                        let index = hello.rank as usize - 1;
+                        self.members[index] = Some(Member { channel, hello, light });
+                    }
+                    Err(error) => {
+                        // It stays, to be told.
+                        self.strangers.push(channel);
+                        result = Err(error);
+                    }
+                },
+                Received::Nothing => self.strangers.push(channel),
+                // Somebody who looked whether this place is alive.
+                Received::Closed => {}
+            }
+        }
+        result
+    }
+
+    fn check(&self, message: Message) -> Result<(Hello, OwnedFd)> {
+        let mismatch = |what: String| Err(Error::new(ErrorKind::Mismatch, what));
+        if message.tag.kind == Kind::Refusal {
+            return Err(decode_error(&message.body));
+        }
+        let hello = Hello::decode(&message.body)?;
+        let (rank, nranks) = (hello.rank, self.me.nranks);
+        if hello.nranks != nranks {
+            let theirs = hello.nranks;
+            return mismatch(format!("rank {rank} says that the world has {theirs} ranks, rank 0 says {nranks}"));
+        }
+        if rank >= nranks {
+            let process = hello.process;
+            return mismatch(format!(
+                "process {process} says that it is rank {rank}, but the world has {nranks} ranks"
+            ));
+        }
+        let earlier = match rank {
+            0 => Some(self.me),
+            rank => self.members[rank as usize - 1].as_ref().map(|member| &member.hello),
+        };
+        if let Some(Hello { process, .. }) = earlier {
+            let other = hello.process;
+            return mismatch(format!("rank {rank} is there twice: processes {process} and {other}"));
+        }
+        if hello.agreement != self.me.agreement {
+            let [theirs, ours] = [&hello.agreement, &self.me.agreement].map(|bytes| shown(bytes));
+            return mismatch(format!("rank {rank} comes with {theirs}, rank 0 with {ours}"));
+        }
+        match message.fds.into_iter().next() {
+            Some(light) => Ok((hello, light)),
+            None => {
+                Err(Error::new(ErrorKind::Io, format!("rank 0 has no room for the file descriptor of rank {rank}")))
+            }
+        }
+    }
+
+    /// Members only speak when they give up.
+    fn listen_to_members(&mut self) -> Result<()> {
+        let missing = (1..).zip(&self.members).filter(|(_, member)| member.is_none()).map(|(rank, _)| rank);
+        let missing = missing.collect::<Vec<_>>();
+        for (rank, member) in (1..).zip(&mut self.members) {
+            match member.as_mut().map(|member| member.channel.receive()) {
+                Some(Received::Message(message)) => {
+                    let error = decode_error(&message.body);
+                    let late = error.kind == ErrorKind::Timeout && !missing.is_empty();
+                    return Err(if late { timeout(&missing, JOIN, self.begin.elapsed()) } else { error });
+                }
+                Some(Received::Closed) => return Err(ended(rank)),
+                Some(Received::Nothing) | None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Agreements are texts as a rule.
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).escape_debug().to_string()
+}
