@@ -6,17 +6,20 @@ use std::process::Command;
 use crate::limits;
 use crate::team::{self, Named, path_with};
 
+/// How a peer's programs are started, up to `-n`; gets the folder of all peers.
+type Launcher = fn(&Path) -> Command;
+
 /// A library that is installed.
 pub struct Peer {
     /// As it is called in the table.
     pub name: &'static str,
-    launcher: fn(&Path) -> Command,
+    launcher: Launcher,
     folder: PathBuf,
     program: PathBuf,
 }
 
-/// Every peer: its name, its program, and how its programs are started, up to `-n`.
-const PEERS: [(&str, &str, fn(&Path) -> Command); 4] = [
+/// Every peer: its name, its program, its launcher.
+const PEERS: [(&str, &str, Launcher); 4] = [
     ("Open MPI 4", "openmpi4", |_| {
         let mut command = Command::new("mpirun.openmpi");
         command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);

@@ -24,6 +24,9 @@ pub const MEETING: &str = "PLD_BENCH_MEETING";
 /// Samples of each series that a team takes.
 const SAMPLES: u32 = 3;
 
+/// A series and what measures it once.
+pub type Series<'a> = (&'a str, &'a mut dyn FnMut() -> Result<f64, String>);
+
 /// What a measuring function works with: who it is, how much to do, and where samples go.
 pub struct Bench {
     rank: u32,
@@ -105,9 +108,9 @@ impl Bench {
         if self.quick { (full / 200).max(2) } else { full }
     }
 
-    /// Measures several series in turns, all ranks at once; rank 0's values become the samples. Each function is called
-    /// once more before, to warm up.
-    pub fn sample(&mut self, series: &mut [(&str, &mut dyn FnMut() -> Result<f64, String>)]) -> Result<(), String> {
+    /// Measures several series in turns, all ranks at once; rank 0's values become the samples. Each is measured once
+    /// before, to warm up.
+    pub fn sample(&mut self, series: &mut [Series]) -> Result<(), String> {
         for (_, measure) in &mut *series {
             self.board.barrier(self.ranks);
             measure()?;
