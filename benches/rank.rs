@@ -34,7 +34,6 @@ pub struct Bench {
     quick: bool,
     board: Board,
     meeting: PathBuf,
-    trip: f64,
 }
 
 /// Keeps this thread on the CPU of `rank`; all that is compared is placed so.
@@ -56,7 +55,7 @@ pub fn unpin() {
 pub fn main(rows: &[Row]) -> Option<Result<(), String>> {
     let name = std::env::var(ROW).ok()?;
     let row = rows.iter().find(|row| row.name == name)?;
-    Some(Bench::from_environment().and_then(|mut bench| (row.measure)(&mut bench)))
+    Some(Bench::from_environment().and_then(|bench| (row.measure)(&bench)))
 }
 
 fn variable(name: &str) -> Result<OsString, String> {
@@ -77,10 +76,7 @@ impl Bench {
         let file = unsafe { OwnedFd::from_raw_fd(number(BOARD)? as i32) };
         let board = Board::open(&file).map_err(|e| format!("board: {e}"))?;
         let meeting = PathBuf::from(variable(MEETING)?);
-        let mut bench = Self { rank, ranks, quick: number(QUICK)? != 0, board, meeting, trip: 0.0 };
-        bench.board.barrier(ranks);
-        bench.trip = bench.raw_trip();
-        Ok(bench)
+        Ok(Self { rank, ranks, quick: number(QUICK)? != 0, board, meeting })
     }
 
     /// This rank.
@@ -110,22 +106,23 @@ impl Bench {
 
     /// Measures several series in turns, all ranks at once; rank 0's values become the samples. Each is measured once
     /// before, to warm up.
-    pub fn sample(&mut self, series: &mut [Series]) -> Result<(), String> {
+    pub fn sample(&self, series: &mut [Series]) -> Result<(), String> {
         for (_, measure) in &mut *series {
             self.board.barrier(self.ranks);
             measure()?;
         }
+        let mut before = self.raw_trip();
         for _ in 0..if self.quick { 1 } else { SAMPLES } {
             for (name, measure) in &mut *series {
                 self.board.barrier(self.ranks);
                 let value = measure()?;
                 self.board.barrier(self.ranks);
                 let after = self.raw_trip();
-                let before = std::mem::replace(&mut self.trip, after);
                 if self.rank == 0 {
                     let line = format!("sample {name} {value:.6} {before:.4} {after:.4}\n");
                     std::io::stdout().write_all(line.as_bytes()).map_err(|e| format!("standard output: {e}"))?;
                 }
+                before = after;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::rank::Bench;
 
 /// Measures a row on one rank, taking samples of [`VALUE`] and of limits.
-pub type Measure = fn(&mut Bench) -> Result<(), String>;
+pub type Measure = fn(&Bench) -> Result<(), String>;
 
 /// Series of the value of the row itself.
 pub const VALUE: &str = "value";

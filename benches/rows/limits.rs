@@ -24,27 +24,27 @@ pub fn rows() -> Vec<Row> {
     ]
 }
 
-fn trip(bench: &mut Bench, how: Raise) -> Result<(), String> {
+fn trip(bench: &Bench, how: Raise) -> Result<(), String> {
     let (board, rank, times) = (bench.board(), bench.rank(), bench.times(20_000));
     bench.sample(&mut [(VALUE, &mut || Ok(limits::trip(board, rank, times, how)))])
 }
 
-fn hand_off(bench: &mut Bench) -> Result<(), String> {
+fn hand_off(bench: &Bench) -> Result<(), String> {
     let times = bench.times(20_000);
     bench.sample(&mut [(VALUE, &mut || Ok(limits::hand_off(times, 1) * 1e3))])
 }
 
-fn wake_up(bench: &mut Bench) -> Result<(), String> {
+fn wake_up(bench: &Bench) -> Result<(), String> {
     let (board, rank, times) = (bench.board(), bench.rank(), bench.times(400));
     bench.sample(&mut [(VALUE, &mut || Ok(limits::wake_up(board, rank, times)))])
 }
 
-fn wake_nobody(bench: &mut Bench) -> Result<(), String> {
+fn wake_nobody(bench: &Bench) -> Result<(), String> {
     let times = bench.times(20_000);
     bench.sample(&mut [(VALUE, &mut || limits::wake_nobody(times))])
 }
 
-fn copy(bench: &mut Bench, bytes: usize, how: Copying) -> Result<(), String> {
+fn copy(bench: &Bench, bytes: usize, how: Copying) -> Result<(), String> {
     let times = bench.times(copies(bytes));
     let mut speed = CopySpeed::new(bytes)?;
     bench.sample(&mut [(VALUE, &mut || Ok(speed.measure(how, times)))])
