@@ -294,19 +294,6 @@ impl Builder {
         self.size(extent)
     }
 
-    /// The type that two operands have in common: literals adapt, `i32` widens to `i64`.
-    fn common_type(&self, a: Scalar, b: Scalar) -> ScalarType {
-        let (ta, tb) = (self.program.scalars[a].ty, self.program.scalars[b].ty);
-        let (la, lb) = (self.program.is_int_literal(a), self.program.is_int_literal(b));
-        match (ta, tb) {
-            _ if la && !lb => tb,
-            _ if lb && !la => ta,
-            (ScalarType::I64, ScalarType::I32) => ScalarType::I64,
-            (ScalarType::I32, t) if t.is_int() => t,
-            _ => ta,
-        }
-    }
-
     /// `a op b`. Arithmetic on sizes gives a size.
     pub fn binary(&mut self, op: BinaryOp, a: Scalar, b: Scalar) -> Scalar {
         use BinaryOp::*;
@@ -318,7 +305,7 @@ impl Builder {
             let extent = self.program.extents.intern(ExtentData::Binary(op, x, y));
             return self.size(extent);
         }
-        let ty = if op.is_comparison() || op.is_logic() { ScalarType::Bool } else { self.common_type(a, b) };
+        let ty = if op.is_comparison() || op.is_logic() { ScalarType::Bool } else { self.program.common_type(a, b) };
         self.expr(ty, Expr::Binary(op, a, b))
     }
 
@@ -350,7 +337,7 @@ impl Builder {
 
     /// `then` where `cond` holds, else `other`.
     pub fn select(&mut self, cond: Scalar, then: Scalar, other: Scalar) -> Scalar {
-        let ty = self.common_type(then, other);
+        let ty = self.program.common_type(then, other);
         self.expr(ty, Expr::Select { cond, then, other })
     }
 

@@ -249,6 +249,19 @@ impl Program {
         self.extent_of(scalar).is_some_and(|e| matches!(self.extents.get(e), ExtentData::Int(_)))
     }
 
+    /// The type that two operands have in common: literals adapt, `i32` widens to `i64`.
+    pub fn common_type(&self, a: Scalar, b: Scalar) -> ScalarType {
+        let (ta, tb) = (self.scalars[a].ty, self.scalars[b].ty);
+        let (la, lb) = (self.is_int_literal(a), self.is_int_literal(b));
+        match (ta, tb) {
+            _ if la && !lb => tb,
+            _ if lb && !la => ta,
+            (ScalarType::I64, ScalarType::I32) => ScalarType::I64,
+            (ScalarType::I32, t) if t.is_int() => t,
+            _ => ta,
+        }
+    }
+
     /// Calls `visit` with every op of a block and of the blocks inside, in source order.
     pub fn walk(&self, block: Block, visit: &mut impl FnMut(Op)) {
         for &op in &self.blocks[block] {

@@ -1,1 +1,30 @@
-//! Worlds, executables and launches.
+//! Worlds of ranks, and programs that run in them.
+//!
+//! A [`World`] is made over a transport; an [`Executable`] is a program compiled for it, with its windows. A launch
+//! calls the program's driver once a rank: a process that is one rank does so on the calling thread, a process that
+//! drives all ranks runs rank 0 on the calling thread and the others on threads that live as long as the world.
+//!
+//! A launch allocates nothing, takes no lock and makes no system call while nobody sleeps. What goes wrong on one rank
+//! is recorded where all ranks see it, ends the launch of every one of them with the same error, and stays.
+
+mod args;
+mod cells;
+mod control;
+mod core;
+mod executable;
+mod failure;
+mod fork;
+mod hooks;
+mod launch;
+mod report;
+mod run;
+mod threads;
+mod wait;
+mod windows;
+mod world;
+
+pub use args::{Arg, TensorArg};
+pub use executable::{CompileOptions, Executable};
+pub use run::Run;
+pub use wait::WaitPolicy;
+pub use world::{MAX_RANKS, World, WorldOptions};

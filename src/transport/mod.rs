@@ -80,9 +80,11 @@ impl Memory {
         self.stride
     }
 
-    /// Distance of parts of `bytes`: whole pages, huge ones for large parts. `None` if that overflows.
-    fn stride_of(bytes: usize) -> Option<usize> {
-        bytes.max(1).checked_next_multiple_of(if bytes < HUGE_PAGE { rustix::param::page_size() } else { HUGE_PAGE })
+    /// Distance of parts of `bytes`: whole pages, huge ones for large parts.
+    fn stride_of(bytes: usize) -> Result<usize> {
+        let page = if bytes < HUGE_PAGE { rustix::param::page_size() } else { HUGE_PAGE };
+        let stride = bytes.max(1).checked_next_multiple_of(page);
+        stride.ok_or_else(|| Error::new(ErrorKind::NoSpace, format!("{bytes} bytes exceed the address space")))
     }
 
     /// Private anonymous addresses for `nranks` parts, zero where `access` allows reading; no memory is used yet.

@@ -46,6 +46,16 @@ pub fn limits() -> Vec<Limit> {
     limits
 }
 
+/// `NoSpace` if this process may not make a file of `size`: trying would end it.
+pub fn check_file(size: u64) -> Result<()> {
+    match getrlimit(Resource::Fsize).current {
+        Some(limit) if size > limit => {
+            Err(no_space("a file of window memory needs", size.into(), limit, "RLIMIT_FSIZE"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// `NoSpace` if one process cannot hold `nranks` parts of `bytes`.
 pub fn check_process(bytes: usize, nranks: u32) -> Result<()> {
     let limits = limits().into_iter().filter(|limit| limit.scope != Scope::Part).collect::<Vec<_>>();
@@ -53,7 +63,7 @@ pub fn check_process(bytes: usize, nranks: u32) -> Result<()> {
     match limits.into_iter().filter(|limit| total > u128::from(limit.available)).min_by_key(|limit| limit.available) {
         None => Ok(()),
         Some(Limit { available, name, .. }) => {
-            Err(no_space(format!("{nranks} ranks times {bytes} bytes need"), total, available, &name))
+            Err(no_space(&format!("{nranks} ranks times {bytes} bytes need"), total, available, &name))
         }
     }
 }
@@ -80,12 +90,12 @@ pub fn check_ranks(bytes: u64, limits: &[Vec<Limit>]) -> Result<()> {
                 Scope::Mapping => format!("the mapping of {nranks} parts of {bytes} bytes in rank {rank} needs"),
                 Scope::Pool(_) => format!("{} ranks times {bytes} bytes need", sharers(*scope)),
             };
-            Err(no_space(who, needed(limit), *available, name))
+            Err(no_space(&who, needed(limit), *available, name))
         }
     }
 }
 
-fn no_space(who_needs: String, needed: u128, available: u64, name: &str) -> Error {
+fn no_space(who_needs: &str, needed: u128, available: u64, name: &str) -> Error {
     let message = format!("{who_needs} {needed} bytes, but only {available} are available ({name})");
     Error::new(ErrorKind::NoSpace, message)
 }

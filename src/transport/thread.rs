@@ -48,7 +48,7 @@ impl Transport for ThreadTransport {
     /// Pages come into being when they are first touched, so windows may be large and sparse.
     fn allocate(&self, bytes: usize, _deadline: Instant) -> Result<Memory> {
         space::check_process(bytes, self.nranks)?;
-        let stride = Memory::stride_of(bytes).expect("what passed the check does not overflow");
+        let stride = Memory::stride_of(bytes)?;
         let memory = Memory::reserve(self.nranks, stride, ProtFlags::READ | ProtFlags::WRITE)?;
         memory.advise();
         Ok(memory)

@@ -440,3 +440,72 @@ impl Analysis<'_> {
         a.taken.as_ref()?.both(b.taken.as_ref()?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn value(ty: ScalarType) -> impl Strategy<Value = i64> {
+        let full = Interval::of_type(ty);
+        prop_oneof![-9i64..9, full.min..full.min + 3, full.max - 3..=full.max, full.min..=full.max]
+    }
+
+    /// What an op gives when it runs; none where it ends the launch.
+    fn run(op: BinaryOp, x: i64, y: i64, ty: ScalarType) -> Option<i64> {
+        let narrow = |v: i64| if ty == ScalarType::I32 { i64::from(v as i32) } else { v };
+        Some(match op {
+            BinaryOp::Add => narrow(x.wrapping_add(y)),
+            BinaryOp::Sub => narrow(x.wrapping_sub(y)),
+            BinaryOp::Mul => narrow(x.wrapping_mul(y)),
+            BinaryOp::Div | BinaryOp::Rem if y == 0 => return None,
+            BinaryOp::Div => narrow(x.wrapping_div(y)),
+            BinaryOp::Rem => x.wrapping_rem(y),
+            BinaryOp::Min => x.min(y),
+            BinaryOp::Max => x.max(y),
+            BinaryOp::Eq => (x == y).into(),
+            BinaryOp::Ne => (x != y).into(),
+            BinaryOp::Lt => (x < y).into(),
+            BinaryOp::Le => (x <= y).into(),
+            BinaryOp::Gt => (x > y).into(),
+            BinaryOp::Ge => (x >= y).into(),
+            BinaryOp::And => x & y,
+            BinaryOp::Or => x | y,
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn results_never_leave_their_interval(
+            (ty, ends) in prop_oneof![Just(ScalarType::I32), Just(ScalarType::I64)]
+                .prop_flat_map(|ty| (Just(ty), [value(ty), value(ty), value(ty), value(ty), value(ty), value(ty)])),
+        ) {
+            let sorted = |mut v: [i64; 3]| {
+                v.sort_unstable();
+                v
+            };
+            let [a, x, b] = sorted([ends[0], ends[1], ends[2]]);
+            let [c, y, d] = sorted([ends[3], ends[4], ends[5]]);
+            let full = Interval::of_type(ty);
+            for &op in BinaryOp::ALL.iter().filter(|op| !op.is_logic()) {
+                let interval = Interval::binary(op, Interval { min: a, max: b }, Interval { min: c, max: d }, full);
+                for (x, y) in [(x, y), (a, c), (a, d), (b, c), (b, d), (x, c), (x, d)] {
+                    if let Some(result) = run(op, x, y, ty) {
+                        let inside = interval.contains(Interval::point(result));
+                        prop_assert!(inside, "{x} {op} {y} = {result} is not in {interval:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn quotients_by_an_interval_around_zero_reach_both_ends() {
+        let a = Interval { min: -7, max: 5 };
+        assert_eq!(Interval::binary(BinaryOp::Div, a, Interval { min: -2, max: 3 }, Interval::ALL), Interval { min: -7, max: 7 });
+        assert_eq!(Interval::binary(BinaryOp::Rem, a, Interval::point(4), Interval::ALL), Interval { min: -3, max: 3 });
+    }
+}

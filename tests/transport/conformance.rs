@@ -51,6 +51,7 @@ fn value(rank: u32, position: usize, bytes: usize) -> u8 {
     (position.wrapping_mul(2_654_435_761) >> 7) as u8 ^ (rank as u8).wrapping_mul(29) ^ bytes as u8 ^ 0x55
 }
 
+#[expect(clippy::mut_from_ref, reason = "memory is shared between processes; exchanges order the accesses")]
 fn part(memory: &Memory, rank: u32, bytes: usize) -> &mut [u8] {
     // SAFETY: the part has that many bytes, and exchanges order the accesses of ranks.
     unsafe { std::slice::from_raw_parts_mut(memory.rank(rank), bytes) }

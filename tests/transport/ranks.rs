@@ -51,7 +51,7 @@ impl Outcome {
 /// Processes that belong together, with a directory of their own. They end with it.
 pub struct Job {
     home: PathBuf,
-    children: Vec<Option<Child>>,
+    children: Vec<Child>,
 }
 
 impl Job {
@@ -81,7 +81,7 @@ impl Job {
         command.env("PLD_DIR", self.meeting_place()).env("PLD_JOB", self.home.file_name().unwrap());
         command.env(SCENARIO, scenario).env(HOME, &self.home).env(SEAT, seat.to_string());
         command.envs(variables);
-        self.children.push(Some(command.spawn().unwrap()));
+        self.children.push(command.spawn().unwrap());
         seat
     }
 
@@ -95,7 +95,12 @@ impl Job {
     }
 
     pub fn kill(&mut self, seat: usize) {
-        self.children[seat].as_mut().unwrap().kill().unwrap();
+        self.children[seat].kill().unwrap();
+    }
+
+    /// Id of the process at `seat`.
+    pub fn process(&self, seat: usize) -> u32 {
+        self.children[seat].id()
     }
 
     /// Waits until the process at `seat` has said `word`.
@@ -110,7 +115,7 @@ impl Job {
 
     /// Waits for the process at `seat` to end.
     pub fn outcome(&mut self, seat: usize) -> Outcome {
-        let child = self.children[seat].as_mut().unwrap();
+        let child = &mut self.children[seat];
         let end = Instant::now() + DEADLINE;
         let status = loop {
             match child.try_wait().unwrap() {
@@ -149,7 +154,7 @@ pub fn list(dir: &Path) -> Vec<String> {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        for child in self.children.iter_mut().flatten() {
+        for child in &mut self.children {
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -1,6 +1,7 @@
 //! Compiled programs, and what is known of their ops when one of them goes wrong.
 
 use super::abi::Driver;
+use super::jit::CodeMemory;
 
 /// What a program is compiled for.
 #[derive(Clone, Debug)]
@@ -51,4 +52,6 @@ pub struct Code {
     pub sites: Vec<Site>,
     /// Bytes of machine code.
     pub code_bytes: usize,
+    /// What the driver lies in; nothing may run in it when this is dropped.
+    pub(super) _memory: CodeMemory,
 }

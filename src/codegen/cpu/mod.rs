@@ -1,6 +1,36 @@
 //! Native code for the ranks of this host.
+//!
+//! Each task becomes a function, each entry a function that calls its tasks, and the host driver a function that calls
+//! the entries which this rank has to run. World, rank (if the code serves one rank), window offsets and static shapes
+//! are constants in the code. Scalars, control flow, addresses, signals and checks are native; tiles and large moves go
+//! to [`crate::kernels`].
 
 pub mod abi;
 pub mod code;
 
+mod arguments;
+mod bounds;
+mod captures;
+mod compiler;
+mod function;
+mod host;
+mod jit;
+mod locals;
+mod memory;
+mod plan_tiles;
+mod scalar;
+mod signal;
+mod sites;
+mod size;
+mod tile;
+mod transfer;
+
 pub use code::{Binding, Code, Site, SiteOperand};
+
+use crate::error::Result;
+use crate::ir::Program;
+
+/// Compiles a verified program.
+pub fn compile(program: &Program, binding: &Binding, hooks: &abi::Hooks) -> Result<Code> {
+    compiler::Compiler::new(program, binding, hooks)?.compile()
+}

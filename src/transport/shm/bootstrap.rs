@@ -11,7 +11,7 @@ use rustix::net::{SocketFlags, accept_with};
 use super::channel::{Channel, Kind, Message, Operation, Received, wait};
 use super::liveness::{Beacon, Roster, left_file};
 use super::place::{Connect, Listen, Place, check_user};
-use super::star::{Part, Parts, Star, ended, timeout};
+use super::star::{GRACE, Part, Parts, Star, ended, timeout};
 use super::wire::{Put, Reader, decode_error};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -70,7 +70,7 @@ pub fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) ->
     // Whoever could not take the descriptors says so now, and nobody has a world.
     let roster = roster(me.rank, parts, beacon);
     let mine = roster.as_ref().map(|_| Part { body: &[], fd: None }).map_err(Error::clone);
-    star.gather(JOIN, mine, roster.as_ref().ok(), deadline)?;
+    star.gather(JOIN, mine, roster.as_ref().ok(), deadline.max(Instant::now() + GRACE))?;
     Ok((star, roster?))
 }
 
@@ -129,9 +129,12 @@ fn listen(place: &Place, deadline: Instant) -> Result<Option<OwnedFd>> {
 fn connect(place: &Place, begin: Instant, deadline: Instant) -> Result<Channel> {
     // File times come from a clock that lags by up to a tick.
     let start = SystemTime::now();
+    let last_tenth = deadline - (deadline - begin) / 10;
     let mut pauses = Pauses::until(deadline);
     loop {
-        match place.connect()? {
+        // Nobody came: perhaps rank 0 waits in a world of another size. It will tell all who disagrees.
+        let elsewhere = if Instant::now() < last_tenth { None } else { place.other_size() };
+        match elsewhere.as_ref().unwrap_or(place).connect()? {
             Connect::Connected(socket) => return Ok(Channel::new(socket)),
             Connect::NotYet => {}
             Connect::Dead => {
@@ -318,7 +321,7 @@ impl Host<'_> {
                 Some(Received::Message(message)) => {
                     let error = decode_error(&message.body);
                     let late = error.kind == ErrorKind::Timeout && !missing.is_empty();
-                    return Err(if late { timeout(&missing, JOIN, self.begin.elapsed()) } else { error });
+                    return Err(if late { timeout(&missing, JOIN, self.deadline - self.begin) } else { error });
                 }
                 Some(Received::Closed) => return Err(ended(rank)),
                 Some(Received::Nothing) | None => {}

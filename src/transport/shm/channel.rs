@@ -221,9 +221,12 @@ pub fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> bool {
             Ok(0) if left.is_zero() => return false,
             Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => return true,
-            // No memory for the kernel's list: as good as nothing ready yet.
+            // No room for the kernel's list of descriptors: the caller looks for itself, now and then.
             Err(_) if left.is_zero() => return false,
-            Err(_) => std::thread::sleep(left.min(Duration::from_millis(1))),
+            Err(_) => {
+                std::thread::sleep(left.min(Duration::from_millis(1)));
+                return true;
+            }
         }
     }
 }

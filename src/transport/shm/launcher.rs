@@ -21,7 +21,7 @@ use rustix::process::geteuid;
 use super::place::{PREFIX, SUFFIX, is_private_directory};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The environment, or a made-up one.
+/// The environment, or a made-up one. Empty variables count as not set.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// How one launcher names things.
@@ -181,7 +181,7 @@ fn parent_and_start(pid: u32) -> Option<(u32, u64)> {
 
 /// The directory in which ranks meet.
 pub fn directory(env: Environment<'_>) -> PathBuf {
-    let set = |name| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name| env(name).map(PathBuf::from);
     // `su` and containers leave other users' directories, or none, behind this variable.
     let session = || set("XDG_RUNTIME_DIR").filter(|dir| is_private_directory(dir));
     set("PLD_DIR").or_else(session).unwrap_or_else(|| format!("/tmp/pld-{}", geteuid().as_raw()).into())

@@ -50,7 +50,9 @@ fn check(needs: &[Vec<u8>]) -> Result<()> {
         let message = format!("rank 0 allocates {first} bytes while rank {rank} allocates {other}");
         return Err(Error::new(ErrorKind::Mismatch, message));
     }
-    space::check_ranks(sizes[0], &needs.into_iter().map(|(_, limits)| limits).collect::<Vec<_>>())
+    // Files have whole pages.
+    let size = file_size(sizes[0] as usize)?;
+    space::check_ranks(size, &needs.into_iter().map(|(_, limits)| limits).collect::<Vec<_>>())
 }
 
 fn encode_need(bytes: usize, limits: &[Limit]) -> Vec<u8> {
@@ -89,6 +91,7 @@ fn decode_need(body: &[u8]) -> Result<(u64, Vec<Limit>)> {
 /// A file of at least `bytes` zeroed bytes that are reserved and that nobody can take away.
 pub fn create(bytes: usize) -> Result<OwnedFd> {
     let size = file_size(bytes)?;
+    space::check_file(size)?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 do not know the flag; later ones may be set up to insist on it.
     let file = match memfd_create("pld", flags | MemfdFlags::NOEXEC_SEAL) {
@@ -128,7 +131,7 @@ fn reserve(file: &OwnedFd, size: u64) -> Result<()> {
 /// Maps files of `bytes`, one a rank, side by side.
 pub fn map(files: &[OwnedFd], bytes: usize) -> Result<Memory> {
     let size = file_size(bytes)?;
-    let stride = Memory::stride_of(bytes).expect("a file that exists does not overflow");
+    let stride = Memory::stride_of(bytes)?;
     let nranks = u32::try_from(files.len()).expect("at most one file a rank");
     let memory = Memory::reserve(nranks, stride, ProtFlags::empty())?;
     let mut flags = MapFlags::SHARED | MapFlags::FIXED;

@@ -11,6 +11,7 @@ mod place;
 mod star;
 mod wire;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -80,7 +81,7 @@ impl ShmTransport {
     pub fn join(options: &ShmOptions) -> Result<Self> {
         let (place, rank, nranks, hint) = match &options.bootstrap {
             Bootstrap::Env => {
-                let env: launcher::Environment<'_> = &|name| std::env::var_os(name);
+                let env: launcher::Environment<'_> = &environment;
                 let assignment = launcher::assignment(env, options.rank, options.nranks)?;
                 let nranks = in_range(assignment.nranks)?;
                 let place = || {
@@ -111,6 +112,11 @@ impl ShmTransport {
         let (star, roster) = bootstrap::meet(place.as_ref(), &me, hint, options.deadline)?;
         Ok(Self { rank, nranks, star: Mutex::new(star), roster })
     }
+}
+
+/// A variable that is set to something.
+fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 fn explicit(options: &ShmOptions) -> Result<(u32, u32)> {

@@ -118,6 +118,13 @@ impl Place {
             }
             Err(Errno::NOENT | Errno::AGAIN | Errno::INTR) => Ok(Connect::NotYet),
             Err(Errno::CONNREFUSED) => Ok(Connect::Dead),
+            Err(Errno::ACCESS) => {
+                let owner = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| stat.st_uid);
+                let (shown, owner) =
+                    (self.path.display(), owner.map_or("another user".into(), |uid| format!("user {uid}")));
+                let mine = geteuid().as_raw();
+                Err(Error::invalid(format!("{shown} belongs to {owner}, but this process runs as user {mine}")))
+            }
             Err(e) => Err(self.error("connect", e)),
         }
     }
@@ -138,22 +145,36 @@ impl Place {
         let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
     }
 
+    /// The socket of another world of the same job, which differs in the number at the end of its name.
+    pub fn other_size(&self) -> Option<Self> {
+        let name = self.name.to_str().filter(|name| name.starts_with(PREFIX))?;
+        let (job, _) = name.rsplit_once('-')?;
+        let job_of = |place: &Place| Some(place.name.to_str()?.rsplit_once('-')?.0.to_owned());
+        self.siblings().find(|place| job_of(place).as_deref() == Some(job))
+    }
+
     /// Removes some of the sockets that killed runs have left in this directory.
     pub fn sweep(&self) {
         let Ok(Some(_lock)) = self.lock() else { return };
-        let Ok(entries) = std::fs::read_dir(self.path.parent().unwrap_or(Path::new("."))) else { return };
-        let old = |entry: &std::fs::DirEntry| {
-            let age = entry.metadata().ok()?.modified().ok()?.elapsed().ok()?;
-            Some(age >= SWEEP_AGE)
+        let old = |place: &Place| {
+            let made = place.require_socket().ok().flatten();
+            made.and_then(|made| made.elapsed().ok()).is_some_and(|age| age >= SWEEP_AGE)
         };
-        let ours = entries.flatten().filter(|entry| is_ours(&entry.file_name()) && entry.file_name() != self.name);
-        for entry in ours.filter(|entry| old(entry) == Some(true)).take(SWEEP) {
-            let Ok(dir) = self.dir.try_clone() else { return };
-            let place = Place { dir, name: entry.file_name(), path: entry.path() };
-            if matches!(place.connect(), Ok(Connect::Dead)) && place.require_socket().is_ok() {
+        for place in self.siblings().filter(old).take(SWEEP) {
+            if matches!(place.connect(), Ok(Connect::Dead)) {
                 place.unlink();
             }
         }
+    }
+
+    /// What else of ours is in the directory.
+    fn siblings(&self) -> impl Iterator<Item = Place> {
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let others = entries.filter(|entry| entry.file_name() != self.name && is_ours(&entry.file_name()));
+        others.filter_map(|entry| {
+            Some(Place { dir: self.dir.try_clone().ok()?, name: entry.file_name(), path: entry.path() })
+        })
     }
 
     fn lock(&self) -> Result<Option<Lock<'_>>> {

@@ -16,7 +16,7 @@ use super::wire::{Put, Reader, decode_error, encode_error};
 use crate::error::{Error, ErrorKind, Result};
 
 /// How long a rank that gives up waits for rank 0's verdict.
-const GRACE: Duration = Duration::from_millis(500);
+pub const GRACE: Duration = Duration::from_millis(500);
 
 /// What a rank brings.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,195 @@
+//! The compilation of one program: what all its functions share.
+
+use cranelift_codegen::ir::{self, Type, UserFuncName, types};
+use cranelift_entity::SecondaryMap;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_module::FuncId;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ir::extent::Known;
+use crate::ir::program::{Param, TensorDef};
+use crate::ir::{Block, Entry, Op, Program, Task, Tensor};
+use crate::kernels::{Kernels, kernels};
+
+use super::abi::{Exit, Hooks};
+use super::arguments::{Argument, Arguments};
+use super::captures::{Capture, captures};
+use super::code::{Binding, Code};
+use super::function::{Function, Level};
+use super::jit::{ADDRESS, Jit};
+use super::plan_tiles::{ScratchPlan, plan_tiles};
+use super::scalar::scalar_type;
+use super::sites::Sites;
+
+/// A compilation.
+pub struct Compiler<'p> {
+    pub program: &'p Program,
+    pub binding: &'p Binding<'p>,
+    pub hooks: &'p Hooks,
+    pub kernels: &'static Kernels,
+    pub known: Known<'static>,
+    pub arguments: Arguments,
+    pub scratch: ScratchPlan,
+    pub sites: Sites,
+    pub jit: Jit,
+    entries: SecondaryMap<Entry, Option<FuncId>>,
+    pending: Vec<Pending>,
+}
+
+/// A function that is called but not yet defined.
+enum Pending {
+    Entry { id: FuncId, entry: Entry },
+    Task { id: FuncId, op: Op, task: Task, body: Block, captures: Vec<Capture> },
+}
+
+impl<'p> Compiler<'p> {
+    pub fn new(program: &'p Program, binding: &'p Binding<'p>, hooks: &'p Hooks) -> Result<Self> {
+        let known = Known { world: Some(i64::from(binding.nranks)), dims: &[] };
+        Ok(Self {
+            program,
+            binding,
+            hooks,
+            kernels: kernels(),
+            known,
+            arguments: Arguments::of(program, binding, known),
+            scratch: plan_tiles(program, known)?,
+            sites: Sites::default(),
+            jit: Jit::new()?,
+            entries: SecondaryMap::new(),
+            pending: Vec::new(),
+        })
+    }
+
+    /// Compiles the driver, then all that it calls.
+    pub fn compile(mut self) -> Result<Code> {
+        let Some(host) = &self.program.host else {
+            return Err(Error::new(ErrorKind::Verify, "the program has no host driver"));
+        };
+        let driver = self.declare(&[])?;
+        let mut context = FunctionBuilderContext::new();
+        self.define(&mut context, driver, &[], Level::Host, |f, _| f.host(host))?;
+        while let Some(pending) = self.pending.pop() {
+            match pending {
+                Pending::Entry { id, entry } => self.define_entry(&mut context, id, entry)?,
+                Pending::Task { id, op, task, body, captures } => {
+                    let types: Vec<Type> = captures.iter().map(|&c| self.capture_type(c)).collect();
+                    self.define(&mut context, id, &types, Level::Task(task), |f, values| {
+                        for (&capture, &value) in captures.iter().zip(values) {
+                            f.bind_capture(capture, value);
+                        }
+                        f.mark_place(op);
+                        f.block(body)
+                    })?;
+                }
+            }
+        }
+        let (memory, driver) = self.jit.finish(driver)?;
+        // SAFETY: the function was declared with the signature of `Driver` and is finished.
+        let driver = unsafe { std::mem::transmute::<*const u8, super::abi::Driver>(driver) };
+        Ok(Code {
+            driver,
+            scratch_bytes: self.scratch.bytes as usize,
+            sites: self.sites.finish(),
+            code_bytes: memory.bytes(),
+            _memory: memory,
+        })
+    }
+
+    /// The function of an entry; it takes the parameters that [`Self::passed_params`] lists.
+    pub fn entry(&mut self, entry: Entry) -> Result<FuncId> {
+        if let Some(id) = self.entries[entry] {
+            return Ok(id);
+        }
+        let types: Vec<Type> = self.passed_params(entry).iter().map(|&(_, p)| self.param_type(p)).collect();
+        let id = self.declare(&types)?;
+        self.entries[entry] = Some(id);
+        self.pending.push(Pending::Entry { id, entry });
+        Ok(id)
+    }
+
+    /// The parameters of an entry that are not known when compiling, with their indices.
+    pub fn passed_params(&self, entry: Entry) -> Vec<(usize, Param)> {
+        let params = self.program.entries[entry].params.iter().copied().enumerate();
+        params.filter(|&(_, param)| self.argument(param) == Argument::Unknown).collect()
+    }
+
+    fn argument(&self, param: Param) -> Argument {
+        match param {
+            Param::Tensor(tensor) => self.arguments.tensor(self.program, tensor),
+            Param::Scalar(scalar) => self.arguments.scalar(self.program, scalar),
+        }
+    }
+
+    fn param_type(&self, param: Param) -> Type {
+        match param {
+            Param::Tensor(_) => ADDRESS,
+            Param::Scalar(scalar) => scalar_type(self.program.scalars[scalar].ty),
+        }
+    }
+
+    fn define_entry(&mut self, context: &mut FunctionBuilderContext, id: FuncId, entry: Entry) -> Result<()> {
+        let params = self.passed_params(entry);
+        let types: Vec<Type> = params.iter().map(|&(_, p)| self.param_type(p)).collect();
+        let body = self.program.entries[entry].body;
+        self.define(context, id, &types, Level::Entry, |f, values| {
+            for (&(_, param), &value) in params.iter().zip(values) {
+                match param {
+                    Param::Tensor(tensor) => f.bind_capture(Capture::Tensor(tensor), value),
+                    Param::Scalar(scalar) => f.bind_capture(Capture::Scalar(scalar), value),
+                }
+            }
+            f.block(body)
+        })
+    }
+
+    /// The function of a task, and what it takes.
+    pub fn task(&mut self, op: Op, task: Task, body: Block) -> Result<(FuncId, Vec<Capture>)> {
+        let captures = captures(self.program, &self.arguments, body);
+        let types: Vec<Type> = captures.iter().map(|&c| self.capture_type(c)).collect();
+        let id = self.declare(&types)?;
+        self.pending.push(Pending::Task { id, op, task, body, captures: captures.clone() });
+        Ok((id, captures))
+    }
+
+    fn capture_type(&self, capture: Capture) -> Type {
+        match capture {
+            Capture::Scalar(scalar) => scalar_type(self.program.scalars[scalar].ty),
+            Capture::Tensor(_) | Capture::Var(_) | Capture::Array(_) => ADDRESS,
+        }
+    }
+
+    /// Every function takes the frame first and returns an [`Exit`].
+    fn declare(&mut self, params: &[Type]) -> Result<FuncId> {
+        let signature = self.signature(params);
+        self.jit.declare(&signature)
+    }
+
+    fn signature(&self, params: &[Type]) -> ir::Signature {
+        let params: Vec<Type> = std::iter::once(ADDRESS).chain(params.iter().copied()).collect();
+        self.jit.signature(&params, Some(types::I32))
+    }
+
+    fn define(
+        &mut self,
+        context: &mut FunctionBuilderContext,
+        id: FuncId,
+        params: &[Type],
+        level: Level,
+        body: impl FnOnce(&mut Function<'_, 'p>, &[ir::Value]) -> Result<()>,
+    ) -> Result<()> {
+        let name = UserFuncName::user(0, id.as_u32());
+        let mut function = ir::Function::with_name_signature(name, self.signature(params));
+        let config = self.jit.isa().frontend_config();
+        let mut f = Function::new(self, FunctionBuilder::new(&mut function, context), level);
+        let values: Vec<ir::Value> = f.params().to_vec();
+        body(&mut f, &values)?;
+        f.exit(Exit::Done);
+        f.finish(config);
+        self.jit.define(id, function)
+    }
+
+    /// The tensor is symmetric memory within an entry.
+    pub fn is_window(&self, tensor: Tensor) -> bool {
+        matches!(self.program.tensors[self.program.root(tensor)].def, TensorDef::Window(..))
+    }
+}

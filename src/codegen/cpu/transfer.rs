@@ -1,0 +1,215 @@
+//! Regions of memory: between tensors, tiles and peers.
+
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
+use smallvec::SmallVec;
+
+use crate::error::Result;
+use crate::ir::{Atomic, DType, Region, Scalar, Tensor, Tile};
+
+use super::bounds::{Index, Indices};
+use super::function::Function;
+use super::size::{Size, Sizes};
+
+/// Moves of at most this many bytes are made of loads and stores.
+const INLINE_BYTES: i64 = 64;
+
+/// One side of a move: a region in packed memory.
+pub struct Side {
+    /// Where the region begins.
+    address: Value,
+    /// The extents of the memory that it is part of.
+    root: Indices,
+    /// Bytes between neighbours in each dimension of that memory.
+    strides: Sizes,
+}
+
+/// A dimension of a move that contiguous bytes do not cover, so that it has to be stepped through.
+struct Step {
+    count: Size,
+    dst_stride: Size,
+    src_stride: Size,
+}
+
+/// A move: contiguous rows, and steps between them, innermost first.
+struct Plan {
+    row: Size,
+    steps: SmallVec<[Step; 4]>,
+}
+
+/// What a move does with each element.
+#[derive(Clone, Copy)]
+pub struct Mode {
+    pub dtype: DType,
+    pub atomic: Atomic,
+}
+
+impl Function<'_, '_> {
+    pub fn put(
+        &mut self,
+        dst: Tensor,
+        peer: Scalar,
+        src: Tensor,
+        region: Option<&Region>,
+        atomic: Atomic,
+    ) -> Result<()> {
+        let peer = self.peer(peer);
+        self.transfer((dst, Some(peer)), (src, None), region, atomic)
+    }
+
+    pub fn get(&mut self, dst: Tensor, src: Tensor, peer: Scalar, region: Option<&Region>) -> Result<()> {
+        let peer = self.peer(peer);
+        self.transfer((dst, None), (src, Some(peer)), region, Atomic::None)
+    }
+
+    fn transfer(
+        &mut self,
+        (dst, dst_peer): (Tensor, Option<Size>),
+        (src, src_peer): (Tensor, Option<Size>),
+        region: Option<&Region>,
+        atomic: Atomic,
+    ) -> Result<()> {
+        let program = self.program();
+        let (dst_at, src_at, shape) = match region {
+            Some(region) => (self.indices(&region.dst), self.indices(&region.src), self.indices(&region.shape)),
+            None => {
+                let shape = self.extent_indices(&program.tensors[dst].shape);
+                let origin: Indices = shape.iter().map(|_| Index::ZERO).collect();
+                (origin.clone(), origin, shape)
+            }
+        };
+        self.check_region(0, dst, &dst_at, &shape);
+        self.check_region(1, src, &src_at, &shape);
+        let mode = Mode { dtype: program.tensors[dst].dtype, atomic };
+        let dst = self.tensor_side(dst, dst_peer, &dst_at);
+        let src = self.tensor_side(src, src_peer, &src_at);
+        self.move_region(&dst, &src, &shape, mode)
+    }
+
+    /// The part of a tensor that begins at `at`.
+    pub fn tensor_side(&mut self, tensor: Tensor, peer: Option<Size>, at: &[Index]) -> Side {
+        let program = self.program();
+        let at: Sizes = at.iter().map(|i| i.size).collect();
+        Side {
+            address: self.address(tensor, peer, &at),
+            root: self.extent_indices(&program.tensors[program.root(tensor)].shape),
+            strides: self.strides(tensor),
+        }
+    }
+
+    /// A whole tile.
+    pub fn tile_side(&mut self, tile: Tile) -> Side {
+        let program = self.program();
+        let root = self.extent_indices(&program.tiles[tile].shape);
+        let mut stride = Size::Const(program.tiles[tile].dtype.size());
+        let mut strides: Sizes = root.iter().map(|i| i.size).collect();
+        for extent in strides.iter_mut().rev() {
+            let outer = self.mul(stride, *extent);
+            *extent = std::mem::replace(&mut stride, outer);
+        }
+        Side { address: self.tile_address(tile), root, strides }
+    }
+
+    /// The address of a region, if its bytes are contiguous.
+    pub fn contiguous(&mut self, side: &Side, shape: &[Index]) -> Option<Value> {
+        self.plan(side, side, shape).steps.is_empty().then_some(side.address)
+    }
+
+    /// Moves a region of `shape`.
+    pub fn move_region(&mut self, dst: &Side, src: &Side, shape: &[Index], mode: Mode) -> Result<()> {
+        let plan = self.plan(dst, src, shape);
+        self.move_steps(dst.address, src.address, &plan.steps, plan.row, mode)
+    }
+
+    /// Finds the longest contiguous rows.
+    fn plan(&mut self, dst: &Side, src: &Side, shape: &[Index]) -> Plan {
+        let (&last, outer) = shape.split_last().expect("a region has a dimension");
+        let mut plan = Plan { row: last.size, steps: SmallVec::new() };
+        let fills = |f: &Self, extent: Index, dim: usize| {
+            f.same_size(extent, dst.root[dim]) && f.same_size(extent, src.root[dim])
+        };
+        // What lies inside dimension `dim` is all there, so that its elements are as far apart as they are large.
+        let mut packed = fills(self, last, outer.len());
+        for (dim, &extent) in outer.iter().enumerate().rev() {
+            if extent.size == Size::Const(1) {
+                packed &= fills(self, extent, dim);
+                continue;
+            }
+            if packed {
+                let inner = plan.steps.last().map_or(plan.row, |step| step.count);
+                let merged = self.mul(inner, extent.size);
+                *plan.steps.last_mut().map_or(&mut plan.row, |step| &mut step.count) = merged;
+            } else {
+                let (dst_stride, src_stride) = (dst.strides[dim], src.strides[dim]);
+                plan.steps.push(Step { count: extent.size, dst_stride, src_stride });
+            }
+            packed = fills(self, extent, dim);
+        }
+        plan
+    }
+
+    fn same_size(&self, a: Index, b: Index) -> bool {
+        let same = |x, y| self.program().extents.same(x, y);
+        a.size == b.size || a.extent.zip(b.extent).is_some_and(|(x, y)| same(x, y))
+    }
+
+    fn move_steps(&mut self, dst: Value, src: Value, steps: &[Step], row: Size, mode: Mode) -> Result<()> {
+        match steps {
+            [] => self.move_row(dst, src, row, mode),
+            [step] => self.move_rows(dst, src, step, row, mode),
+            [inner @ .., step] => self.counted_loop(Size::Const(0), step.count, Size::Const(1), |f, i| {
+                let mut advance = |start, stride| {
+                    let distance = f.mul(Size::Value(i), stride);
+                    let address = f.add(Size::Value(start), distance);
+                    f.size_value(address)
+                };
+                let (dst, src) = (advance(dst, step.dst_stride), advance(src, step.src_stride));
+                f.move_steps(dst, src, inner, row, mode)
+            }),
+        }
+    }
+
+    fn move_row(&mut self, dst: Value, src: Value, row: Size, mode: Mode) -> Result<()> {
+        if mode.atomic == Atomic::Add {
+            let single = Step { count: Size::Const(1), dst_stride: Size::Const(0), src_stride: Size::Const(0) };
+            return self.move_rows(dst, src, &single, row, mode);
+        }
+        let bytes = self.mul(row, Size::Const(mode.dtype.size()));
+        match bytes {
+            Size::Const(bytes @ 0..=INLINE_BYTES) => self.move_inline(dst, src, bytes),
+            bytes => {
+                let bytes = self.size_value(bytes);
+                self.call(self.unit.kernels.copy(), None, &[dst, src, bytes]);
+            }
+        }
+        Ok(())
+    }
+
+    fn move_rows(&mut self, dst: Value, src: Value, step: &Step, row: Size, mode: Mode) -> Result<()> {
+        let (kernel, row) = match mode.atomic {
+            Atomic::None => (self.unit.kernels.copy_2d(), self.mul(row, Size::Const(mode.dtype.size()))),
+            Atomic::Add => (self.kernel(self.unit.kernels.accumulate_2d(mode.dtype))?, row),
+        };
+        let [dst_stride, src_stride, count, row] =
+            [step.dst_stride, step.src_stride, step.count, row].map(|size| self.size_value(size));
+        self.call(kernel, None, &[dst, dst_stride, src, src_stride, count, row]);
+        Ok(())
+    }
+
+    /// Loads all bytes, then stores them, so that the two may overlap.
+    fn move_inline(&mut self, dst: Value, src: Value, bytes: i64) {
+        const UNALIGNED: MemFlagsData = MemFlagsData::new().with_notrap();
+        const WIDTHS: [(i64, Type); 5] =
+            [(16, types::I8X16), (8, types::I64), (4, types::I32), (2, types::I16), (1, types::I8)];
+        let mut pieces: SmallVec<[(i32, Value); 8]> = SmallVec::new();
+        let mut done = 0;
+        while done < bytes {
+            let fits = WIDTHS.into_iter().find(|(width, _)| done + width <= bytes);
+            let (width, ty) = fits.expect("the last width is one byte");
+            pieces.push((done as i32, self.b.ins().load(ty, UNALIGNED, src, done as i32)));
+            done += width;
+        }
+        for (offset, piece) in pieces {
+            self.b.ins().store(UNALIGNED, piece, dst, offset);
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! The arguments of a launch: checked against the host driver's parameters and laid out for generated code.
+//!
+//! Checking writes into a table that was made beforehand; only a mistake allocates, for its message.
+
+use std::collections::HashSet;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ir::builder::MAX_RANK;
+use crate::ir::extent::{ExtentData, Extents, Known};
+use crate::ir::program::{Param, TensorDef};
+use crate::ir::{DType, Dim, Direction, Extent, OpKind, Program, ScalarType};
+
+/// One argument of a launch.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg<'a> {
+    /// A tensor. A parameter that is sliced by rank takes the whole with its leading rank axis in a world that drives
+    /// all ranks, and the rank's own part, without that axis, in a world that is one rank.
+    Tensor(TensorArg<'a>),
+    /// One part a rank, for a parameter that is sliced by rank in a world that drives all ranks.
+    Ranks(&'a [TensorArg<'a>]),
+    /// For an `i32` or `i64`.
+    Int(i64),
+    /// For an `f32`.
+    Float(f64),
+    /// For a `bool`.
+    Bool(bool),
+}
+
+/// A tensor in memory of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorArg<'a> {
+    /// Address of the first element; may be null if there are no elements.
+    pub data: *mut u8,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents, outermost first.
+    pub shape: &'a [i64],
+    /// Distances in elements; none for row-major packed, which is also the only layout that is accepted.
+    pub strides: Option<&'a [i64]>,
+}
+
+/// Arguments as generated code reads them, see [`crate::codegen::cpu::abi::Frame`].
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) values: Box<[u64]>,
+    pub(super) dims: Box<[i64]>,
+    spans: Vec<Span>,
+}
+
+/// Memory of an argument.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    begin: usize,
+    end: usize,
+    param: usize,
+    written: bool,
+}
+
+/// An extent of a parameter.
+#[derive(Clone, Copy, Debug)]
+enum Size {
+    Fixed(i64),
+    /// Bound by the first argument that has it.
+    Dim(Dim),
+    /// Computed from what the others bind.
+    Computed(Extent),
+}
+
+#[derive(Clone, Debug)]
+struct Parameter {
+    name: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Tensor {
+        dtype: DType,
+        /// Without the rank axis.
+        shape: Vec<Size>,
+        /// Sliced by rank.
+        ranked: bool,
+        written: bool,
+    },
+    Scalar(ScalarType),
+}
+
+/// The parameters of a host driver.
+#[derive(Clone, Debug)]
+pub(super) struct Signature {
+    params: Vec<Parameter>,
+    extents: Extents,
+    nranks: u32,
+    /// The rank that this process is; none if it drives all.
+    rank: Option<u32>,
+}
+
+/// A dimension that no argument has bound yet; extents are not negative.
+const UNBOUND: i64 = -1;
+
+impl Signature {
+    /// The parameters of `program` for a process that is `rank`, or drives all ranks.
+    pub(super) fn new(program: &Program, nranks: u32, rank: Option<u32>) -> Result<Self> {
+        let extents = program.extents.clone();
+        let (mut params, mut sliced) = (Vec::new(), HashSet::new());
+        if let Some(host) = &program.host {
+            program.walk(host.body, &mut |op| {
+                if let OpKind::SliceRank { src, .. } = program.ops[op].kind {
+                    sliced.insert(src);
+                }
+            });
+            for (index, &param) in host.params.iter().enumerate() {
+                let unnamed = || format!("#{index}");
+                params.push(match param {
+                    Param::Scalar(s) => {
+                        let data = &program.scalars[s];
+                        Parameter { name: data.name.clone().unwrap_or_else(unnamed), kind: Kind::Scalar(data.ty) }
+                    }
+                    Param::Tensor(t) => {
+                        let data = &program.tensors[t];
+                        let ranked = sliced.contains(&t);
+                        let mut shape: Vec<Size> =
+                            data.shape.iter().skip(ranked as usize).map(|&e| Size::new(&extents, e, nranks)).collect();
+                        if shape.is_empty() {
+                            shape.push(Size::Fixed(1));
+                        }
+                        let written = matches!(data.def, TensorDef::HostParam(_, Direction::Out | Direction::InOut));
+                        let kind = Kind::Tensor { dtype: data.dtype, shape, ranked, written };
+                        Parameter { name: data.name.clone().unwrap_or_else(unnamed), kind }
+                    }
+                });
+            }
+        }
+        let signature = Self { params, extents, nranks, rank };
+        signature.check_dims()?;
+        Ok(signature)
+    }
+
+    /// Every dynamic dimension has a parameter that binds it.
+    fn check_dims(&self) -> Result<()> {
+        let bound: HashSet<Dim> = self
+            .params
+            .iter()
+            .flat_map(|p| match &p.kind {
+                Kind::Tensor { shape, .. } => shape.as_slice(),
+                Kind::Scalar(_) => &[],
+            })
+            .filter_map(|size| if let Size::Dim(dim) = size { Some(*dim) } else { None })
+            .collect();
+        match self.extents.dims.iter().find(|(dim, data)| data.value.is_none() && !bound.contains(dim)) {
+            Some((_, data)) => {
+                let message = format!("no host tensor has the extent {}, so no launch can bind it", data.name);
+                Err(Error::new(ErrorKind::Verify, message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A table for the arguments of this signature.
+    pub(super) fn table(&self) -> Table {
+        let (params, nranks) = (self.params.len(), self.nranks as usize);
+        Table {
+            values: vec![0; params * nranks].into(),
+            dims: vec![UNBOUND; self.extents.dims.len()].into(),
+            spans: Vec::with_capacity(params * nranks),
+        }
+    }
+
+    /// Checks `args` and lays them out in `table`.
+    pub(super) fn bind(&self, args: &[Arg], table: &mut Table) -> Result<()> {
+        if args.len() != self.params.len() {
+            return Err(self.wrong_count(args.len()));
+        }
+        if args.is_empty() {
+            return Ok(());
+        }
+        table.dims.fill(UNBOUND);
+        table.spans.clear();
+        let mut computed = false;
+        for (index, arg) in args.iter().enumerate() {
+            computed |= self.bind_one(index, arg, table)?;
+        }
+        if computed {
+            args.iter().enumerate().try_for_each(|(index, arg)| self.check_computed(index, arg, &table.dims))?;
+        }
+        self.check_overlap(table)
+    }
+
+    /// Binds an argument; says whether it has extents that can only be checked when all dimensions are bound.
+    fn bind_one(&self, index: usize, arg: &Arg, table: &mut Table) -> Result<bool> {
+        let param = &self.params[index];
+        let nranks = self.nranks as usize;
+        let row = &mut table.values[index * nranks..][..nranks];
+        let local = self.rank.map_or(0..nranks, |rank| rank as usize..rank as usize + 1);
+        let (dtype, shape, ranked, written) = match (&param.kind, arg) {
+            (Kind::Scalar(ty), _) => {
+                row.fill(scalar_bits(&param.name, *ty, arg)?);
+                return Ok(false);
+            }
+            (Kind::Tensor { dtype, shape, ranked, written }, _) => (*dtype, shape, *ranked, *written),
+        };
+        let mut keep = |tensor: &TensorArg, bytes: usize| {
+            if bytes > 0 {
+                let begin = tensor.data.addr();
+                table.spans.push(Span { begin, end: begin + bytes, param: index, written });
+            }
+        };
+        let whole = ranked && self.rank.is_none();
+        match arg {
+            Arg::Tensor(tensor) => {
+                let leading = whole.then_some(i64::from(self.nranks));
+                let bytes = check_tensor(param, dtype, shape, leading, tensor, &self.extents, &mut table.dims)?;
+                let part = if whole { bytes / nranks } else { 0 };
+                for rank in local {
+                    row[rank] = (tensor.data.addr() + rank * part) as u64;
+                }
+                keep(tensor, bytes);
+            }
+            Arg::Ranks(parts) if whole => {
+                if parts.len() != nranks {
+                    let message = format!("argument {} has {} parts for {nranks} ranks", param.name, parts.len());
+                    return Err(Error::invalid(message));
+                }
+                for (rank, part) in parts.iter().enumerate() {
+                    let bytes = check_tensor(param, dtype, shape, None, part, &self.extents, &mut table.dims)?;
+                    row[rank] = part.data.addr() as u64;
+                    keep(part, bytes);
+                }
+            }
+            Arg::Ranks(_) if ranked => {
+                let message = format!("argument {} is a list of parts, and this process is one rank", param.name);
+                return Err(Error::invalid(message));
+            }
+            Arg::Ranks(_) => {
+                let message = format!("argument {} is a list of parts, but is not sliced by rank", param.name);
+                return Err(Error::invalid(message));
+            }
+            Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) => {
+                return Err(Error::invalid(format!("argument {} is a scalar, not a {dtype} tensor", param.name)));
+            }
+        }
+        Ok(shape.iter().any(|size| matches!(size, Size::Computed(_))))
+    }
+
+    fn check_computed(&self, index: usize, arg: &Arg, dims: &[i64]) -> Result<()> {
+        let param = &self.params[index];
+        let Kind::Tensor { shape, ranked, .. } = &param.kind else { return Ok(()) };
+        let known = Known { world: Some(i64::from(self.nranks)), dims };
+        let check = |given: &[i64]| {
+            for (axis, (size, &extent)) in shape.iter().zip(given).enumerate() {
+                if let Size::Computed(e) = size {
+                    match self.extents.eval(*e, known) {
+                        Some(right) if right == extent => {}
+                        right => return Err(wrong_extent(param, axis, extent, right, "by the other arguments")),
+                    }
+                }
+            }
+            Ok(())
+        };
+        match arg {
+            Arg::Tensor(tensor) if *ranked && self.rank.is_none() => check(&tensor.shape[1..]),
+            Arg::Tensor(tensor) => check(tensor.shape),
+            Arg::Ranks(parts) => parts.iter().try_for_each(|part| check(part.shape)),
+            Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) => Ok(()),
+        }
+    }
+
+    /// What is written overlaps nothing.
+    fn check_overlap(&self, table: &mut Table) -> Result<()> {
+        let spans = &mut table.spans;
+        if !spans.iter().any(|s| s.written) {
+            return Ok(());
+        }
+        spans.sort_unstable_by_key(|s| (s.begin, s.end));
+        // Of the spans so far, the one that reaches furthest, and the written one that does.
+        let (mut any, mut out): (Option<Span>, Option<Span>) = (None, None);
+        for &span in spans.iter() {
+            let other = if span.written { any } else { out };
+            if let Some(other) = other.filter(|o| o.end > span.begin) {
+                return Err(self.overlap(other, span));
+            }
+            let further = |best: Option<Span>| if best.is_some_and(|b| b.end > span.end) { best } else { Some(span) };
+            any = further(any);
+            if span.written {
+                out = further(out);
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn overlap(&self, a: Span, b: Span) -> Error {
+        let (written, other) = if a.written { (a, b) } else { (b, a) };
+        let (name, other_name) = (&self.params[written.param].name, &self.params[other.param].name);
+        let bytes = a.end.min(b.end) - b.begin;
+        let message = if written.param == other.param {
+            format!("two parts of argument {name} overlap by {bytes} bytes, and it is written")
+        } else {
+            format!("argument {name}, which is written, overlaps argument {other_name} by {bytes} bytes")
+        };
+        Error::invalid(message)
+    }
+
+    #[cold]
+    fn wrong_count(&self, given: usize) -> Error {
+        let names: Vec<&str> = self.params.iter().map(|p| p.name.as_str()).collect();
+        Error::invalid(format!("{given} arguments are given, the program takes {} ({})", names.len(), names.join(", ")))
+    }
+}
+
+impl Size {
+    fn new(extents: &Extents, extent: Extent, nranks: u32) -> Self {
+        let known = Known { world: Some(i64::from(nranks)), dims: &[] };
+        match (extents.get(extent), extents.eval(extent, known)) {
+            (_, Some(value)) => Size::Fixed(value),
+            (ExtentData::Dim(dim), None) if extents.dims[dim].value.is_none() => Size::Dim(dim),
+            _ => Size::Computed(extent),
+        }
+    }
+}
+
+/// Checks one tensor and binds its dimensions; its size in bytes.
+fn check_tensor(
+    param: &Parameter,
+    dtype: DType,
+    shape: &[Size],
+    leading: Option<i64>,
+    tensor: &TensorArg,
+    extents: &Extents,
+    dims: &mut [i64],
+) -> Result<usize> {
+    let name = &param.name;
+    if tensor.dtype != dtype {
+        return Err(Error::invalid(format!("argument {name} is {}, not {dtype}", tensor.dtype)));
+    }
+    let (rank, skip) = (shape.len() + leading.is_some() as usize, leading.is_some() as usize);
+    if tensor.shape.len() != rank {
+        return Err(wrong_rank(param, tensor.shape, rank, leading));
+    }
+    let mut bytes = Some(dtype.size());
+    for (axis, &extent) in tensor.shape.iter().enumerate() {
+        if extent < 0 {
+            return Err(Error::invalid(format!("argument {name} has the extent {extent} in dimension {axis}")));
+        }
+        bytes = bytes.and_then(|b| b.checked_mul(extent));
+    }
+    if tensor.shape.contains(&0) {
+        bytes = Some(0);
+    }
+    if let Some(nranks) = leading
+        && tensor.shape[0] != nranks
+    {
+        return Err(wrong_extent(param, 0, tensor.shape[0], Some(nranks), "for the ranks"));
+    }
+    for (axis, (size, &extent)) in shape.iter().zip(&tensor.shape[skip..]).enumerate() {
+        match *size {
+            Size::Fixed(right) if right != extent => {
+                return Err(wrong_extent(param, axis + skip, extent, Some(right), "by the program"));
+            }
+            Size::Dim(dim) => {
+                let bound = &mut dims[dim.as_u32() as usize];
+                if *bound == UNBOUND {
+                    *bound = extent;
+                } else if *bound != extent {
+                    let why = format!("as {} is bound before", extents.dims[dim].name);
+                    return Err(wrong_extent(param, axis + skip, extent, Some(*bound), &why));
+                }
+            }
+            Size::Fixed(_) | Size::Computed(_) => {}
+        }
+    }
+    let Some(bytes) =
+        bytes.and_then(|b| usize::try_from(b).ok()).filter(|b| tensor.data.addr().checked_add(*b).is_some())
+    else {
+        return Err(Error::invalid(format!("argument {name} is larger than an address space of 64 bits")));
+    };
+    check_strides(name, tensor)?;
+    if bytes > 0 && tensor.data.is_null() {
+        return Err(Error::invalid(format!("argument {name} is null, and has {bytes} bytes")));
+    }
+    if !tensor.data.addr().is_multiple_of(dtype.size() as usize) {
+        let message = format!("argument {name} begins at {:p}, which is not aligned for {dtype}", tensor.data);
+        return Err(Error::invalid(message));
+    }
+    Ok(bytes)
+}
+
+/// Row-major and packed; strides of extents of 1 mean nothing, nor do any if there is no element.
+fn check_strides(name: &str, tensor: &TensorArg) -> Result<()> {
+    let Some(strides) = tensor.strides else { return Ok(()) };
+    if strides.len() != tensor.shape.len() {
+        let message = format!("argument {name} has {} strides for {} dimensions", strides.len(), tensor.shape.len());
+        return Err(Error::invalid(message));
+    }
+    if tensor.shape.contains(&0) {
+        return Ok(());
+    }
+    let mut packed = 1i64;
+    for (&extent, &stride) in tensor.shape.iter().zip(strides).rev() {
+        if extent != 1 && stride != packed {
+            let message = format!(
+                "argument {name} is not contiguous: strides {strides:?} of shape {:?}; make a packed copy",
+                tensor.shape
+            );
+            return Err(Error::invalid(message));
+        }
+        packed = packed.saturating_mul(extent);
+    }
+    Ok(())
+}
+
+fn scalar_bits(name: &str, ty: ScalarType, arg: &Arg) -> Result<u64> {
+    let wrong = |given: &str| Err(Error::invalid(format!("argument {name} is {given}, not an {ty}")));
+    match (ty, arg) {
+        (ScalarType::I32, Arg::Int(value)) => match i32::try_from(*value) {
+            Ok(value) => Ok(u64::from(value as u32)),
+            Err(_) => Err(Error::invalid(format!("argument {name} is {value}, which is no i32"))),
+        },
+        (ScalarType::I64, Arg::Int(value)) => Ok(*value as u64),
+        (ScalarType::F32, Arg::Float(value)) => {
+            let single = *value as f32;
+            if single.is_infinite() && value.is_finite() {
+                return Err(Error::invalid(format!("argument {name} is {value:e}, which is no f32")));
+            }
+            Ok(u64::from(single.to_bits()))
+        }
+        (ScalarType::Bool, Arg::Bool(value)) => Ok(u64::from(*value)),
+        (_, Arg::Int(value)) => wrong(&format!("the integer {value}")),
+        (_, Arg::Float(value)) => wrong(&format!("the float {value}")),
+        (_, Arg::Bool(value)) => wrong(&value.to_string()),
+        (_, Arg::Tensor(_) | Arg::Ranks(_)) => wrong("a tensor"),
+    }
+}
+
+#[cold]
+fn wrong_rank(param: &Parameter, shape: &[i64], rank: usize, leading: Option<i64>) -> Error {
+    let axis = if leading.is_some() { ", the rank axis first" } else { "" };
+    let shown = &shape[..shape.len().min(MAX_RANK)];
+    let message = format!("argument {} has {} dimensions {shown:?}, not {rank}{axis}", param.name, shape.len());
+    Error::invalid(message)
+}
+
+#[cold]
+fn wrong_extent(param: &Parameter, axis: usize, given: i64, right: Option<i64>, why: &str) -> Error {
+    let right = right.map_or_else(|| "one that overflows".into(), |r| r.to_string());
+    Error::invalid(format!("argument {} has the extent {given} in dimension {axis}, not {right} {why}", param.name))
+}

@@ -1,0 +1,94 @@
+//! Names for signal cells: which cell of which window an address is, and who in the program notifies it.
+
+use std::collections::HashMap;
+
+use crate::ir::extent::Known;
+use crate::ir::program::TensorDef;
+use crate::ir::{Buffer, DType, Entry, OpKind, Operand, Program};
+use crate::passes::plan_windows::{Layout, Place};
+
+/// The windows of a program, as reports name them.
+#[derive(Debug)]
+pub(super) struct Cells {
+    buffers: Vec<Named>,
+}
+
+#[derive(Debug)]
+struct Named {
+    place: Place,
+    name: String,
+    /// Shape of the view that names its cells.
+    shape: Vec<i64>,
+    notifies: Vec<String>,
+}
+
+/// A cell and its notifies.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Cell<'a> {
+    /// The window.
+    pub(super) window: &'a str,
+    /// `signal[3, 0]`.
+    pub(super) text: String,
+    /// Where the program notifies the window: `file:line` each.
+    pub(super) notifies: &'a [String],
+}
+
+impl Cells {
+    pub(super) fn new(program: &Program, layout: &Layout, nranks: u32) -> Self {
+        let mut passed: HashMap<(Entry, u32), Vec<Buffer>> = HashMap::new();
+        if let Some(host) = &program.host {
+            program.walk(host.body, &mut |op| {
+                let OpKind::Dispatch { entry, args, .. } = &program.ops[op].kind else { return };
+                for (index, arg) in args.iter().enumerate() {
+                    if let Operand::Tensor(tensor) = arg
+                        && let TensorDef::View(buffer) = program.tensors[*tensor].def
+                    {
+                        passed.entry((*entry, index as u32)).or_default().push(buffer);
+                    }
+                }
+            });
+        }
+        let mut notifies: HashMap<Buffer, Vec<String>> = HashMap::new();
+        for entry in program.entries.values() {
+            program.walk(entry.body, &mut |op| {
+                let OpKind::Notify { window, .. } = program.ops[op].kind else { return };
+                let TensorDef::Window(entry, index) = program.tensors[program.root(window)].def else { return };
+                let place = program.place(program.ops[op].loc);
+                for buffer in passed.get(&(entry, index)).into_iter().flatten() {
+                    let places = notifies.entry(*buffer).or_default();
+                    if !places.contains(&place) {
+                        places.push(place.clone());
+                    }
+                }
+            });
+        }
+        let known = Known { world: Some(i64::from(nranks)), dims: &[] };
+        let buffers = program.buffers.iter().map(|(buffer, data)| {
+            let view = program
+                .tensors
+                .values()
+                .find(|t| t.dtype == DType::I32 && matches!(t.def, TensorDef::View(b) if b == buffer));
+            let shape = view.and_then(|v| v.shape.iter().map(|&e| program.extents.eval(e, known)).collect());
+            Named {
+                place: layout.buffers[buffer],
+                name: view.and_then(|v| v.name.clone()).unwrap_or_else(|| data.name.clone()),
+                shape: shape.unwrap_or_default(),
+                notifies: notifies.remove(&buffer).unwrap_or_default(),
+            }
+        });
+        Self { buffers: buffers.collect() }
+    }
+
+    /// The cell at `offset` bytes from the beginning of the windows.
+    pub(super) fn at(&self, offset: usize) -> Option<Cell<'_>> {
+        let named = self.buffers.iter().find(|b| (b.place.offset..b.place.offset + b.place.bytes).contains(&offset))?;
+        let mut index = ((offset - named.place.offset) / size_of::<i32>()) as i64;
+        let mut indices = vec![0; named.shape.len().max(1)];
+        for (at, &extent) in indices.iter_mut().zip(&named.shape).skip(1).rev() {
+            *at = index % extent.max(1);
+            index /= extent.max(1);
+        }
+        indices[0] = index;
+        Some(Cell { window: &named.name, text: format!("{}{indices:?}", named.name), notifies: &named.notifies })
+    }
+}

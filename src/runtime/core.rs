@@ -1,0 +1,252 @@
+//! What the threads of a world share, and what they may do in turn.
+
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use pld_sync::Handoff;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::control::Board;
+use super::executable::Image;
+use super::fork::ForkGuard;
+use super::run::Runs;
+use super::wait::Patience;
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::Transport;
+
+/// Nobody uses the world.
+const FREE: u32 = 0;
+/// A thread of the engine does.
+const TAKEN: u32 = 1;
+/// The thread of submitted runs does.
+const RUNNING: u32 = 2;
+/// Nobody will any more.
+const CLOSED: u32 = 3;
+
+/// How often launches look for lost peers, in milliseconds.
+const GLANCE_MS: u64 = 50;
+
+/// The inside of a world.
+pub(super) struct Core {
+    pub(super) fork: ForkGuard,
+    // Dropping these has effects that other processes see, so a forked child leaves them alone.
+    pub(super) transport: ManuallyDrop<Box<dyn Transport>>,
+    pub(super) board: ManuallyDrop<Board>,
+    pub(super) nranks: u32,
+    /// The rank that this process is; none if it drives all.
+    pub(super) rank: Option<u32>,
+    /// The ranks that this process drives.
+    pub(super) local: Range<u32>,
+    pub(super) timeout: Duration,
+    pub(super) patience: Patience,
+    pub(super) handoff: Handoff,
+    pub(super) runs: Runs,
+    pub(super) closed: AtomicBool,
+    turn: AtomicU32,
+    /// When a launch looked for lost peers last.
+    looked: AtomicU64,
+    images: Mutex<Vec<Weak<Image>>>,
+}
+
+impl Core {
+    pub(super) fn new(
+        transport: Box<dyn Transport>,
+        board: Board,
+        rank: Option<u32>,
+        timeout: Duration,
+        patience: Patience,
+    ) -> Result<Self> {
+        let local = transport.local();
+        Ok(Self {
+            fork: ForkGuard::new()?,
+            nranks: transport.nranks(),
+            transport: ManuallyDrop::new(transport),
+            board: ManuallyDrop::new(board),
+            rank,
+            timeout,
+            patience,
+            handoff: Handoff::new(local.len() - 1),
+            runs: Runs::default(),
+            closed: AtomicBool::new(false),
+            turn: AtomicU32::new(FREE),
+            looked: AtomicU64::new(0),
+            images: Mutex::default(),
+            local,
+        })
+    }
+
+    /// When something that begins now takes too long.
+    pub(super) fn deadline(&self) -> Instant {
+        const LONG: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+        let now = Instant::now();
+        now.checked_add(self.timeout.min(LONG)).unwrap_or(now)
+    }
+
+    /// An error if nothing can begin in this world any more.
+    pub(super) fn check_open(&self) -> Result<()> {
+        self.fork.check()?;
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(closed());
+        }
+        self.outcome()
+    }
+
+    /// The world's failure, if it has failed.
+    pub(super) fn outcome(&self) -> Result<()> {
+        if self.failed() { Err(self.failure()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn failure(&self) -> Error {
+        self.board.record().get().unwrap_or_else(|| Error::new(ErrorKind::Internal, "a failure without a record"))
+    }
+
+    /// The world has failed.
+    pub(super) fn failed(&self) -> bool {
+        self.board.record().is_set()
+    }
+
+    /// Records a failure, unless there is one, and wakes everybody.
+    #[cold]
+    pub(super) fn fail(&self, rank: u32, error: &Error) {
+        self.board.record().publish(rank, error);
+        self.board.wake_all();
+    }
+
+    /// Fails the world because the library itself went wrong.
+    pub(super) fn fail_internal(&self, rank: u32, panic: &(dyn std::any::Any + Send)) {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        let message = format!("rank {rank} panicked: {}", text.unwrap_or("no message"));
+        self.fail(rank, &Error::new(ErrorKind::Internal, message));
+    }
+
+    /// Takes the world for a thread of the engine, after the runs that were submitted before.
+    pub(super) fn take(&self) -> Result<Turn<'_>> {
+        loop {
+            self.check_open()?;
+            if self.runs.pending() {
+                self.runs.wait_idle();
+                continue;
+            }
+            match self.turn.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(Turn(self)),
+                Err(CLOSED) => return Err(closed()),
+                Err(TAKEN) => return Err(Error::new(ErrorKind::Busy, "another thread uses this world")),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Takes the world for a submitted run, when it becomes free.
+    pub(super) fn take_for_run(&self) -> Result<Turn<'_>> {
+        loop {
+            self.check_open()?;
+            match self.turn.compare_exchange(FREE, RUNNING, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(Turn(self)),
+                Err(CLOSED) => return Err(closed()),
+                // A launch is not to pay for telling that it has ended.
+                Err(_) => std::thread::sleep(Duration::from_micros(100)),
+            }
+        }
+    }
+
+    /// Nobody uses the world, and nothing is submitted.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.turn.load(Ordering::Relaxed), FREE | CLOSED) && !self.runs.pending()
+    }
+
+    /// Takes the world for ever; false if it is not free until `deadline`.
+    pub(super) fn close(&self, deadline: Instant) -> bool {
+        while self.turn.compare_exchange(FREE, CLOSED, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        true
+    }
+
+    /// Looks for peers that will not finish `launch`, from 0, and fails the world if there is one. One system call.
+    pub(super) fn check_peers(&self, image: &Image, launch: u64) -> bool {
+        if !self.failed() && self.rank.is_some() {
+            // A rank that has left on purpose may end as it likes.
+            if let Some(rank) = self.transport.lost().filter(|&r| !self.board.control(r).has_left()) {
+                let message = format!("rank {rank} died: its process ended without leaving the world");
+                self.fail(rank, &Error::new(ErrorKind::PeerLost, message));
+            }
+            let gone =
+                |&rank: &u32| self.board.control(rank).has_left() && image.windows.progress(rank).done() <= launch;
+            if let Some(rank) = (0..self.nranks).filter(|rank| !self.local.contains(rank)).find(gone) {
+                let message = format!("rank {rank} left the world before launch {} of '{}'", launch + 1, image.name);
+                self.fail(rank, &Error::new(ErrorKind::PeerLost, message));
+            }
+        }
+        self.failed()
+    }
+
+    /// [`Core::check_peers`], once in a while: programs need not wait for anybody, and should hear of a loss too.
+    pub(super) fn glance_at_peers(&self, image: &Image, launch: u64) -> Result<()> {
+        if self.rank.is_none() {
+            return Ok(());
+        }
+        let now = clock_gettime(ClockId::MonotonicCoarse);
+        let now = now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000;
+        if now - self.looked.load(Ordering::Relaxed) < GLANCE_MS {
+            return Ok(());
+        }
+        self.looked.store(now, Ordering::Relaxed);
+        self.check_peers(image, launch);
+        self.outcome()
+    }
+
+    /// Ends a wait of `rank` that has taken too long: fails the world with the error that `report` makes.
+    pub(super) fn time_out(&self, rank: u32, elapsed: Duration, report: impl FnOnce() -> Error) -> bool {
+        let late = elapsed >= self.timeout;
+        if late {
+            self.fail(rank, &report());
+        }
+        late
+    }
+
+    /// Number of the next executable. All ranks compile in the same order, so they agree.
+    pub(super) fn add_image(&self, make: impl FnOnce(u32) -> Image) -> Arc<Image> {
+        let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        let image = Arc::new(make(images.len() as u32));
+        images.push(Arc::downgrade(&image));
+        image
+    }
+
+    /// The executable with a number, if it still exists.
+    pub(super) fn image(&self, id: u32) -> Option<Arc<Image>> {
+        let images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        images.get(id as usize)?.upgrade()
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if !self.fork.is_child() {
+            // SAFETY: each is dropped here and nowhere else.
+            unsafe {
+                ManuallyDrop::drop(&mut self.board);
+                ManuallyDrop::drop(&mut self.transport);
+            }
+        }
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::InvalidState, "this world is closed")
+}
+
+/// The use of a world, until dropped.
+pub(super) struct Turn<'a>(&'a Core);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.turn.store(FREE, Ordering::Release);
+    }
+}

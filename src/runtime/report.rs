@@ -1,0 +1,212 @@
+//! What is said when a launch fails: what this rank waited for, what every other rank was doing, and who is late.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::control::{Activity, Waiting};
+use super::executable::Image;
+use super::failure::MAX_MESSAGE;
+use super::hooks::Context;
+use crate::codegen::cpu::Site;
+use crate::codegen::cpu::abi::{Fault, FaultKind};
+use crate::error::{Error, ErrorKind};
+
+/// Kept free for what ends a report.
+const TAIL: usize = 512;
+
+/// What a peer does, as far as it matters for a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stance {
+    /// Blocked in the launch.
+    Waits,
+    /// Has not come to what others wait for.
+    Late,
+    /// Has done its part.
+    Ended,
+}
+
+/// The report of a cell that did not compare in time.
+pub(super) fn wait(context: &Context, waiting: &Waiting, elapsed: Duration) -> Error {
+    let Context { image, rank, .. } = *context;
+    let condition = condition(image, rank, waiting);
+    let site = image.routine.sites.get(waiting.site as usize);
+    let mut text = format!("rank {rank} waited {:.1} s for {condition}\n    ", elapsed.as_secs_f64());
+    if let Some(place) = site.and_then(place_of) {
+        let _ = write!(text, "at {place}, ");
+    }
+    let _ = write!(text, "launch {} of '{}'", context.launch + 1, image.name);
+    let cell = image.windows.in_set(waiting.cell).and_then(|offset| image.cells.at(offset));
+    let notify = cell.map(|cell| match cell.notifies {
+        [] => (format!("notify of {}", cell.window), false),
+        places => {
+            let known: Vec<&str> = places.iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
+            let list = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
+            (format!("notify {}{list}", cell.window), true)
+        }
+    });
+    let stances = peers(context, &mut text);
+    text.push_str("\n    => ");
+    text.push_str(&conclusion(context, &stances, notify));
+    Error::new(ErrorKind::Timeout, text)
+}
+
+/// The report of a launch or reset that could not go on because peers were late.
+pub(super) fn gate(context: &Context, purpose: &str, elapsed: Duration) -> Error {
+    let Context { image, rank, launch, .. } = *context;
+    let mut text = format!("rank {rank} waited {:.1} s {purpose}", elapsed.as_secs_f64());
+    let _ = if purpose == "to begin" {
+        write!(text, "\n    launch {} of '{}'", launch + 1, image.name)
+    } else {
+        write!(text, "\n    after launch {launch} of '{}'", image.name)
+    };
+    peers(context, &mut text);
+    Error::new(ErrorKind::Timeout, text)
+}
+
+/// Adds a line for every other rank.
+fn peers(context: &Context, text: &mut String) -> Vec<(u32, Stance)> {
+    let mut stances = Vec::new();
+    let mut left_out = 0;
+    for peer in (0..context.core.nranks).filter(|&peer| peer != context.rank) {
+        let (stance, what) = describe(context, peer);
+        stances.push((peer, stance));
+        let line = format!("\n    rank {peer}: {what}");
+        if text.len() + line.len() + TAIL <= MAX_MESSAGE {
+            text.push_str(&line);
+        } else {
+            left_out += 1;
+        }
+    }
+    if left_out > 0 {
+        let _ = write!(text, "\n    and {left_out} more ranks");
+    }
+    stances
+}
+
+fn describe(context: &Context, peer: u32) -> (Stance, String) {
+    let Context { core, image, launch, .. } = *context;
+    let control = core.board.control(peer);
+    let done = image.windows.progress(peer).done() > launch;
+    if control.has_left() {
+        return (if done { Stance::Ended } else { Stance::Late }, "has left the world".into());
+    }
+    match control.activity() {
+        Some(activity) => {
+            let here = activity.executable == image.id && activity.launch == launch;
+            let stance = match (activity.waiting, done) {
+                (Some(_), false) => Stance::Waits,
+                (_, true) => Stance::Ended,
+                (None, false) => Stance::Late,
+            };
+            let theirs = core.image(activity.executable);
+            let mut what = doing(theirs.as_deref(), peer, &activity);
+            if !here {
+                let name = theirs.as_ref().map_or("another program", |i| &i.name);
+                let _ = write!(what, ", launch {} of '{name}'", activity.launch + 1);
+            }
+            (stance, what)
+        }
+        None if done => (Stance::Ended, format!("has ended launch {}", launch + 1)),
+        None => (Stance::Late, format!("has not started launch {}", launch + 1)),
+    }
+}
+
+fn doing(image: Option<&Image>, peer: u32, activity: &Activity) -> String {
+    let site = |index: u32| image.and_then(|i| i.routine.sites.get(index as usize));
+    match (activity.waiting, image, activity.task.and_then(site)) {
+        (Some(waiting), Some(image), _) => format!("waits for {}", condition(image, peer, &waiting)),
+        (Some(_), None, _) => "waits".into(),
+        (None, _, Some(task)) => match place_of(task) {
+            Some(place) => format!("in task {place}"),
+            None => "in a task".into(),
+        },
+        (None, _, None) => "before its first task".into(),
+    }
+}
+
+/// `signal[3, 0] >= 1 (is 0)`.
+fn condition(image: &Image, rank: u32, waiting: &Waiting) -> String {
+    let cell = image.windows.in_set(waiting.cell).and_then(|offset| image.cells.at(offset));
+    let cell = cell.map_or_else(|| format!("the cell at byte {}", waiting.cell), |c| c.text);
+    let cmp = if waiting.cmp == 0 { "==" } else { ">=" };
+    let actual = image.windows.cell(rank, waiting.cell).map_or_else(|| "?".into(), |v| v.to_string());
+    format!("{cell} {cmp} {} (is {actual})", waiting.expected)
+}
+
+/// `dispatch_wait (moe.cpp:160)`.
+fn place_of(site: &Site) -> Option<String> {
+    match (site.task.as_str(), site.place.as_str()) {
+        ("", "") => None,
+        (task, "") => Some(task.into()),
+        ("", place) => Some(place.into()),
+        (task, place) => Some(format!("{task} ({place})")),
+    }
+}
+
+/// Who is late, and for what.
+fn conclusion(context: &Context, stances: &[(u32, Stance)], notify: Option<(String, bool)>) -> String {
+    let launch = format!("launch {} of '{}'", context.launch + 1, context.image.name);
+    let notify = match notify {
+        Some((notify, true)) => notify,
+        Some((notify, false)) => return format!("there is no {notify} in the program"),
+        None => "what this rank waits for".into(),
+    };
+    let with = |stance| stances.iter().filter(move |s| s.1 == stance).map(|s| s.0);
+    let late: Vec<u32> = with(Stance::Late).collect();
+    let ended: Vec<u32> = with(Stance::Ended).collect();
+    if !late.is_empty() {
+        format!("{} not reached {notify} of {launch}", ranks_have(&late))
+    } else if !ended.is_empty() {
+        format!("{} ended {launch} without the missing {notify}", ranks_have(&ended))
+    } else if stances.is_empty() {
+        format!("there is no other rank, and this one has not reached {notify}")
+    } else {
+        format!("all ranks wait, so none reaches {notify}")
+    }
+}
+
+/// `rank 0 has`, `ranks 0, 2 and 3 have`.
+fn ranks_have(ranks: &[u32]) -> String {
+    const MOST: usize = 16;
+    let names: Vec<String> = ranks.iter().take(MOST).map(u32::to_string).collect();
+    match (names.as_slice(), ranks.len()) {
+        ([one], _) => format!("rank {one} has"),
+        (some, all) if all > MOST => format!("ranks {} and {} more have", some.join(", "), all - MOST),
+        ([some @ .., last], _) => format!("ranks {} and {last} have", some.join(", ")),
+        ([], _) => "no rank has".into(),
+    }
+}
+
+/// The report of what a run-time check found.
+pub(super) fn fault(context: &Context, fault: &Fault) -> Error {
+    let Context { image, rank, .. } = *context;
+    let site = image.routine.sites.get(fault.site as usize);
+    let op = site.map_or("an op", |s| &s.text);
+    let first = fault.offsets[0];
+    let kinds = [FaultKind::Bounds, FaultKind::Peer, FaultKind::Array, FaultKind::Division, FaultKind::Step];
+    let (kind, what) = match kinds.into_iter().find(|k| *k as u32 == fault.kind) {
+        Some(FaultKind::Bounds) => (ErrorKind::OutOfBounds, bounds(site, fault)),
+        Some(FaultKind::Peer) => {
+            (ErrorKind::OutOfBounds, format!("peer {first} is outside the world of {} ranks", context.core.nranks))
+        }
+        Some(FaultKind::Array) => {
+            (ErrorKind::OutOfBounds, format!("index {first} is outside an array of {}", fault.extents[0]))
+        }
+        Some(FaultKind::Division) => (ErrorKind::Arithmetic, "division by zero".into()),
+        Some(FaultKind::Step) => (ErrorKind::Arithmetic, format!("the step {first} is not positive")),
+        None => (ErrorKind::Internal, format!("fault {}", fault.kind)),
+    };
+    let place = site.and_then(place_of).map(|p| format!("at {p}, ")).unwrap_or_default();
+    let launch = format!("launch {} of '{}'", context.launch + 1, image.name);
+    Error::new(kind, format!("rank {rank}: {what}\n    {op}\n    {place}{launch}"))
+}
+
+fn bounds(site: Option<&Site>, fault: &Fault) -> String {
+    let operand = site.and_then(|s| s.operands.get(fault.operand as usize));
+    let (name, ty, rank) = match operand {
+        Some(o) => (o.name.as_str(), o.ty.as_str(), o.shape.len().min(fault.offsets.len())),
+        None => ("a tensor", "", 1),
+    };
+    let (offsets, extents) = (&fault.offsets[..rank], &fault.extents[..rank]);
+    format!("{extents:?} at {offsets:?} reaches outside {name}, {ty}, in dimension {}", fault.dim)
+}

@@ -1,0 +1,46 @@
+//! The threads of a world.
+
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+use super::core::Core;
+use super::launch::run_job;
+use crate::error::{Error, Result};
+
+/// The words of the job that ends rank threads.
+pub(super) const QUIT: [u64; 3] = [0; 3];
+
+/// Starts a thread that takes no signals: those are the engine's, for its own threads.
+pub(super) fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let mut all = std::mem::MaybeUninit::uninit();
+    let mut before = std::mem::MaybeUninit::uninit();
+    // SAFETY: both sets are writable, and the first is filled before it is used.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let thread = Builder::new().name(name.clone()).spawn(body);
+    // SAFETY: `before` was filled by the call above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    thread.map_err(|e| Error::io(format_args!("starting thread {name}"), e))
+}
+
+/// Starts the thread of a rank that is not the caller's.
+pub(super) fn spawn_rank(core: &Arc<Core>, rank: u32) -> Result<JoinHandle<()>> {
+    let core = core.clone();
+    let worker = (rank - core.local.start - 1) as usize;
+    spawn(format!("pld-rank-{rank}"), move || {
+        let mut last = 0;
+        loop {
+            core.patience.wait(core.handoff.start_bell(), || core.handoff.next(last).is_some());
+            let Some(job) = core.handoff.next(last) else { continue };
+            if job.words == QUIT {
+                return;
+            }
+            // SAFETY: this thread is the only one that finishes `rank`'s part, and does so below.
+            unsafe { run_job(&core, job.words, rank) };
+            last = job.number;
+            core.handoff.finish(worker, job.number);
+        }
+    })
+}

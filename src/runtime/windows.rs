@@ -1,0 +1,150 @@
+//! The windows of an executable in symmetric memory, and how each launch gets them zeroed.
+//!
+//! A rank's part begins with its [`Progress`]; then come the sets of windows. Fresh windows rotate through their sets as
+//! [`pld_sync::progress`] proves; persistent ones have one set that is zeroed on demand.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Instant;
+
+use pld_sync::{Progress, Rotation};
+
+use super::control::Board;
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::{Memory, Transport};
+
+/// Bytes before the first set: a page, so that windows begin on one.
+const HEADER: usize = 4096;
+
+/// Largest windows of a rank that are kept three times.
+const MOST_ROTATED: usize = 1 << 20;
+
+/// Windows of all ranks.
+pub(super) struct Windows {
+    memory: Memory,
+    nranks: u32,
+    rotation: Rotation,
+    /// Bytes from one set to the next.
+    set_bytes: usize,
+    /// Launches see what the launch before left.
+    persistent: bool,
+}
+
+impl Windows {
+    /// Bytes of a rank's part for windows of `bytes`.
+    fn part(bytes: usize, sets: u64) -> Option<usize> {
+        bytes.checked_mul(sets as usize)?.checked_add(HEADER)
+    }
+
+    /// Allocates windows of `bytes` a rank. Collective.
+    pub(super) fn allocate(
+        transport: &dyn Transport,
+        bytes: usize,
+        persistent: bool,
+        deadline: Instant,
+    ) -> Result<Self> {
+        let persistent = persistent || bytes == 0;
+        let sets = if persistent || bytes > MOST_ROTATED { 1 } else { 3 };
+        let Some(part) = Self::part(bytes, sets) else {
+            return Err(Error::new(ErrorKind::NoSpace, format!("windows of {bytes} bytes exceed the address space")));
+        };
+        let memory = transport.allocate(part, deadline)?;
+        let rotation = Rotation { sets };
+        Ok(Self { memory, nranks: transport.nranks(), rotation, set_bytes: bytes, persistent })
+    }
+
+    /// Bytes between neighbouring ranks.
+    pub(super) fn stride(&self) -> usize {
+        self.memory.stride()
+    }
+
+    /// Launches keep what is in the windows.
+    pub(super) fn persistent(&self) -> bool {
+        self.persistent
+    }
+
+    /// How far a rank is.
+    pub(super) fn progress(&self, rank: u32) -> &Progress {
+        // SAFETY: it begins the rank's part, which is mapped while the windows live, aligned to a page and zeroed at
+        // first; it consists of atomics.
+        unsafe { &*self.memory.rank(rank).cast() }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Progress> {
+        (0..self.nranks).map(|rank| self.progress(rank))
+    }
+
+    fn set(&self, rank: u32, set: u64) -> *mut u8 {
+        self.memory.rank(rank).wrapping_add(HEADER + set as usize * self.set_bytes)
+    }
+
+    /// Rank 0's copy of the windows that `launch` uses.
+    pub(super) fn base(&self, launch: u64) -> *mut u8 {
+        self.set(0, self.rotation.set(launch))
+    }
+
+    /// Where an address of `rank`'s part lies in it.
+    pub(super) fn offset(&self, rank: u32, address: *const AtomicI32) -> u64 {
+        (address.addr() - self.memory.rank(rank).addr()) as u64
+    }
+
+    /// Where a byte of a rank's part lies in its set of windows.
+    pub(super) fn in_set(&self, offset: u64) -> Option<usize> {
+        let offset = usize::try_from(offset).ok()?.checked_sub(HEADER)?;
+        (offset < self.set_bytes * self.rotation.sets as usize).then(|| offset % self.set_bytes)
+    }
+
+    /// Value of the cell at `offset` of a rank's part.
+    pub(super) fn cell(&self, rank: u32, offset: u64) -> Option<i32> {
+        let inside = self.in_set(offset)? + size_of::<i32>() <= self.set_bytes;
+        if !inside || !offset.is_multiple_of(align_of::<AtomicI32>() as u64) {
+            return None;
+        }
+        // SAFETY: inside the rank's windows, aligned; cells are only accessed atomically while others wait on them.
+        let cell = unsafe { &*self.memory.rank(rank).add(offset as usize).cast::<AtomicI32>() };
+        Some(cell.load(Ordering::Relaxed))
+    }
+
+    /// Does what zeroing of `rank`'s copies is due, and tells the peers.
+    fn advance(&self, board: &Board, rank: u32) {
+        // SAFETY: the set is inside the rank's part, and by the rules of the rotation nobody uses it now.
+        let zero = |set| unsafe { self.set(rank, set).write_bytes(0, self.set_bytes) };
+        if self.rotation.advance(self.progress(rank), || self.all(), zero) {
+            board.open_gates(rank);
+        }
+    }
+
+    /// The windows of `launch` are clean on every rank. Zeroes own copies on the way.
+    pub(super) fn may_begin(&self, board: &Board, rank: u32, launch: u64) -> bool {
+        self.persistent || {
+            self.advance(board, rank);
+            self.rotation.may_begin(launch, self.all())
+        }
+    }
+
+    /// `rank` has done `launch`.
+    pub(super) fn end(&self, board: &Board, rank: u32, launch: u64) {
+        self.progress(rank).set_done(launch + 1);
+        if !self.persistent {
+            board.open_gates(rank);
+            self.advance(board, rank);
+        }
+    }
+
+    /// All ranks have done `launches`, so that persistent windows may be zeroed.
+    pub(super) fn all_done(&self, launches: u64) -> bool {
+        self.all().all(|rank| rank.done() >= launches)
+    }
+
+    /// All ranks have zeroed their persistent windows `times` times.
+    pub(super) fn all_zeroed(&self, times: u64) -> bool {
+        self.all().all(|rank| rank.zeroed() >= times)
+    }
+
+    /// Zeroes `rank`'s persistent windows when all have done their launches, the `times`th time.
+    pub(super) fn zero(&self, board: &Board, rank: u32, times: u64) {
+        // SAFETY: the set is inside the rank's part; no rank is in a launch before all have zeroed.
+        unsafe { self.set(rank, 0).write_bytes(0, self.set_bytes) };
+        self.progress(rank).set_zeroed(times);
+        board.open_gates(rank);
+    }
+}

@@ -1,0 +1,185 @@
+//! Worlds: all ranks of a launch.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::control::Board;
+use super::core::Core;
+use super::threads::{self, QUIT, spawn_rank};
+use super::wait::{Patience, WaitPolicy};
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::Transport;
+use crate::transport::shm::{ShmOptions, ShmTransport};
+use crate::transport::thread::ThreadTransport;
+
+/// Largest world: the ranks of one host.
+pub const MAX_RANKS: u32 = 256;
+
+/// How long closing waits for threads that are still in a program. One that takes longer is left alone, and so is all
+/// memory that it may touch.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How a world behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorldOptions {
+    /// How long a rank waits for another before the launch fails.
+    pub timeout: Duration,
+    /// How ranks wait.
+    pub wait: WaitPolicy,
+}
+
+impl Default for WorldOptions {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), wait: WaitPolicy::Auto }
+    }
+}
+
+/// All ranks, as this process sees them.
+pub struct World {
+    core: Arc<Core>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World")
+            .field("transport", &self.core.transport.name())
+            .field("nranks", &self.core.nranks)
+            .field("local", &self.core.local)
+            .finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// A world of `nranks` ranks, 1 to [`MAX_RANKS`], that are all threads of this process. Rank 0 is the thread that
+    /// launches.
+    pub fn create(nranks: u32, options: &WorldOptions) -> Result<Arc<World>> {
+        check_size(nranks)?;
+        let now = Instant::now();
+        let deadline = now.checked_add(options.timeout).unwrap_or(now);
+        Self::start(Box::new(ThreadTransport::new(nranks)?), None, options, deadline)
+    }
+
+    /// A world in which this process is one rank. Collective.
+    pub fn join(shm: &ShmOptions, options: &WorldOptions) -> Result<Arc<World>> {
+        let transport = ShmTransport::join(shm)?;
+        check_size(transport.nranks())?;
+        let rank = transport.local().start;
+        Self::start(Box::new(transport), Some(rank), options, shm.deadline)
+    }
+
+    fn start(
+        transport: Box<dyn Transport>,
+        rank: Option<u32>,
+        options: &WorldOptions,
+        deadline: Instant,
+    ) -> Result<Arc<World>> {
+        let nranks = transport.nranks();
+        let board = Board::new(transport.allocate(Board::bytes(nranks), deadline)?, nranks);
+        let patience = Patience::new(options.wait, nranks);
+        let core = Arc::new(Core::new(transport, board, rank, options.timeout, patience)?);
+        let world = Arc::new(World { core, threads: Mutex::default() });
+        for rank in world.core.local.clone().skip(1) {
+            // If one cannot be started, dropping the world ends the others.
+            let thread = spawn_rank(&world.core, rank)?;
+            world.keep(thread);
+        }
+        Ok(world)
+    }
+
+    /// Number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.core.nranks
+    }
+
+    /// The rank that this process is; none if it drives all.
+    pub fn rank(&self) -> Option<u32> {
+        self.core.rank
+    }
+
+    /// Fails the world: every launch and wait on every rank ends with `Aborted`. From any thread, at any time.
+    pub fn abort(&self, code: i32) -> Result<()> {
+        self.core.fork.check()?;
+        let who = self.rank().map(|r| format!(" by rank {r}")).unwrap_or_default();
+        let message = format!("the world was aborted{who} with code {code}");
+        self.core.fail(self.core.local.start, &Error::new(ErrorKind::Aborted, message));
+        Ok(())
+    }
+
+    /// Why the world has failed, if it has. A failed world stays failed.
+    pub fn failure(&self) -> Option<Error> {
+        self.core.outcome().err()
+    }
+
+    /// Leaves the world: nothing can be launched in it by this process any more. Whatever it still runs is ended, as a
+    /// failure of the world. Peers are not disturbed by a rank that leaves when it has done its part. Never hangs;
+    /// calling it again does nothing. In a forked child it does nothing at all.
+    pub fn close(&self) {
+        let core = &self.core;
+        if core.fork.is_child() || core.closed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if !core.is_idle() {
+            let who = self.rank().map(|r| format!("rank {r}")).unwrap_or_else(|| "the engine".into());
+            let message = format!("{who} closed the world during a launch");
+            core.fail(core.local.start, &Error::new(ErrorKind::Aborted, message));
+        }
+        let deadline = Instant::now() + GRACE;
+        core.runs.stop();
+        if core.close(deadline) {
+            core.handoff.post(QUIT);
+        }
+        core.local.clone().for_each(|rank| core.board.control(rank).leave());
+        core.transport.leave();
+        core.board.wake_all();
+
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            // The last handle of a world may be dropped by one of its own threads.
+            let own = thread.thread().id() == std::thread::current().id();
+            while !own && !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            if thread.is_finished() {
+                // What a thread may have panicked with is in the failure record.
+                let _ = thread.join();
+            }
+        }
+    }
+
+    pub(super) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// Ends `thread` with the world.
+    pub(super) fn keep(&self, thread: JoinHandle<()>) {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+    }
+
+    /// Starts a thread that ends when the world does.
+    pub(super) fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+        threads::spawn(name.into(), body).map(|thread| self.keep(thread))
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.core.fork.is_child() {
+            // The threads are the parent's.
+            let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(std::mem::take(threads));
+        } else {
+            self.close();
+        }
+    }
+}
+
+fn check_size(nranks: u32) -> Result<()> {
+    if !(1..=MAX_RANKS).contains(&nranks) {
+        return Err(Error::invalid(format!("a world of {nranks} ranks; 1 to {MAX_RANKS} are possible")));
+    }
+    Ok(())
+}

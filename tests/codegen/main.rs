@@ -1,0 +1,6 @@
+//! Generated code on plain threads, without the runtime.
+
+#[path = "../support/ranks.rs"]
+mod ranks;
+
+mod allreduce;

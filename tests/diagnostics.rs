@@ -1,0 +1,83 @@
+//! `docs/diagnostics.md` tells the truth: it has every rule, and each example gives what stands below it.
+
+use std::path::Path;
+
+use pld::ir::parse::parse;
+use pld::verify::rules::RULES;
+use pld::verify::verify;
+
+/// Rules that program text cannot break, because its parser knows the names in scope.
+const BUILDER_ONLY: &[&str] = &["PLD-V002"];
+
+/// A rule's part of the document.
+struct Section<'a> {
+    heading: &'a str,
+    about: &'a str,
+    /// The program, for a world if it is noted, and what is said about it.
+    example: Option<(&'a str, Option<u32>, &'a str)>,
+}
+
+fn sections<'a>(document: &'a str, prefix: &str) -> Vec<Section<'a>> {
+    let parts = document.split("\n### ").skip(1).filter(|part| part.starts_with(prefix));
+    let sections = parts.map(|part| {
+        let (heading, rest) = part.split_once("\n\n").expect("a heading stands alone");
+        let about = rest.split_once("\n\n").map_or(rest, |(about, _)| about);
+        let example = rest.split_once("```pld").map(|(_, rest)| {
+            let (info, rest) = rest.split_once('\n').expect("a line");
+            let (program, rest) = rest.split_once("```\n").expect("a closed block");
+            let rest = rest.split_once("```text\n").expect("the findings follow").1;
+            let world = info.trim().strip_prefix("world=").map(|n| n.parse().expect("a number"));
+            (program, world, rest.split_once("```").expect("a closed block").0)
+        });
+        Section { heading, about, example }
+    });
+    sections.collect()
+}
+
+#[test]
+fn every_rule_is_documented() {
+    let document = read();
+    let documented: Vec<(&str, &str)> = sections(&document, "PLD-V").iter().map(|s| (s.heading, s.about)).collect();
+    let rules: Vec<(String, String)> =
+        RULES.iter().map(|r| (format!("{} {} ({})", r.code, r.name, r.severity), format!("{}.", r.about))).collect();
+    let rules: Vec<(&str, &str)> = rules.iter().map(|(h, a)| (h.as_str(), a.as_str())).collect();
+    assert_eq!(documented, rules);
+}
+
+#[test]
+fn every_example_gives_its_code() {
+    let document = read();
+    let mut blessed = document.clone();
+    for section in sections(&document, "PLD-V") {
+        let code = section.heading.split(' ').next().expect("a code");
+        let Some((program, world, expected)) = section.example else {
+            assert!(BUILDER_ONLY.contains(&code), "{code} has no example");
+            continue;
+        };
+        let parsed = parse(program, "example.pld").unwrap_or_else(|m| panic!("{code}: {}", m[0]));
+        let findings = verify(&parsed, world);
+        assert!(findings.iter().all(|f| f.code.0 == code), "{code}: {}", list(&findings));
+        assert_eq!(findings.len(), 1, "{code}: {}", list(&findings));
+        blessed = blessed.replacen(
+            &format!("{program}```\n\n```text\n{expected}```"),
+            &format!("{program}```\n\n```text\n{}```", list(&findings)),
+            1,
+        );
+    }
+    if blessed != document {
+        assert!(std::env::var_os("PLD_TEST_BLESS").is_some(), "the findings have changed; they are now\n{blessed}");
+        std::fs::write(path(), blessed).expect("the document is writable");
+    }
+}
+
+fn list(findings: &[pld::ir::Diagnostic]) -> String {
+    findings.iter().map(|f| format!("{f}\n")).collect()
+}
+
+fn path() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/diagnostics.md")
+}
+
+fn read() -> String {
+    std::fs::read_to_string(path()).expect("the document is there")
+}
