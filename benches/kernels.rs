@@ -31,7 +31,7 @@ fn main() {
 fn copies(bytes: usize) {
     // SAFETY: the table documents this signature.
     let copy: Copy = unsafe { std::mem::transmute(kernels().copy()) };
-    let (src, mut dst) = (vec![1u8; bytes], vec![0u8; bytes]);
+    let (src, mut dst) = (vec![1u8; bytes], vec![2u8; bytes]);
     let (from, to) = (src.as_ptr(), dst.as_mut_ptr());
     // SAFETY (all three): both buffers have this size.
     let ours = median(bytes, || unsafe { copy(to, from, bytes) });
@@ -44,7 +44,7 @@ fn arithmetic(kernels: &Kernels, n: usize) {
     print!("{:8} {n:>8} elements:", format!("{:?}", kernels.level()));
     for dtype in [DType::F32, DType::F16, DType::BF16] {
         let bytes = n * dtype.size() as usize;
-        let (a, b, mut dst) = (vec![0u8; bytes], vec![0u8; bytes], vec![0u8; bytes]);
+        let (a, b, mut dst) = (vec![1u8; bytes], vec![2u8; bytes], vec![3u8; bytes]);
         // SAFETY: the table documents these signatures.
         let (add, sum, accumulate): (Binary, Reduce, Accumulate) = unsafe {
             (

@@ -5,23 +5,19 @@
 
 use half::{bf16, f16};
 
-use super::element::{BLOCK, Block, Convert, Element};
+use super::element::{CHUNK, Chunk, Convert, Element};
 use super::level::Simd;
 
 /// An element type whose elements convert to `T`.
 pub(super) trait CastTo<T: Element>: Element {
-    /// The values in the type that `T` is computed in.
-    fn convert_block(x: &Block<Self::Wide>) -> Block<T::Wide>;
+    /// The value in the type that `T` is computed in.
+    fn convert(value: Self::Wide) -> T::Wide;
 }
 
 impl<T: Element, F: Element<Wide: Convert<T::Wide>>> CastTo<T> for F {
     #[inline(always)]
-    fn convert_block(x: &Block<F::Wide>) -> Block<T::Wide> {
-        let mut result = [T::FILLER.widen(); BLOCK];
-        for i in 0..BLOCK {
-            result[i] = x[i].convert();
-        }
-        result
+    fn convert(value: F::Wide) -> T::Wide {
+        value.convert()
     }
 }
 
@@ -32,15 +28,17 @@ entry! {
 
 #[inline(always)]
 unsafe fn cast_body<L: Simd, T: Element, F: CastTo<T>>(dst: *mut T, src: *const F, n: usize) {
-    let tail = n % BLOCK;
-    let full = n - tail;
-    // SAFETY: the caller gives n elements at each pointer; every step stays within them.
-    unsafe {
-        for at in (0..full).step_by(BLOCK) {
-            T::store::<L>(dst.add(at), &F::convert_block(&F::load::<L>(src.add(at), BLOCK)), BLOCK);
-        }
-        if tail != 0 {
-            T::store::<L>(dst.add(full), &F::convert_block(&F::load::<L>(src.add(full), tail)), tail);
+    let (mut wide, mut result) = (Chunk::new(), Chunk::new());
+    let result: *mut T::Wide = result.as_mut_ptr();
+    for at in (0..n).step_by(CHUNK) {
+        let len = (n - at).min(CHUNK);
+        // SAFETY: the caller gives n elements at each pointer, and at + len ≤ n.
+        unsafe {
+            let values = F::read::<L>(src.add(at), len, &mut wide);
+            for i in 0..len {
+                result.add(i).write(F::convert(values.add(i).read()));
+            }
+            T::write::<L>(dst.add(at), result, len);
         }
     }
 }

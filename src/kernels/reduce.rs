@@ -1,16 +1,18 @@
 //! Reductions of a tile along one axis.
 //!
 //! f16, bf16 and f32 accumulate in f32, in an order that depends on the shape only, so a result is the same on every
-//! run and every CPU. Along a row, element `j` goes to lane `j % BLOCK`; each lane adds up in ascending order, and then
+//! run and every CPU. Along a row, element `j` goes to lane `j % LANES`; each lane adds up in ascending order, and then
 //! the upper half of the lanes is added to the lower half until one is left. Along a column, elements add up from the
 //! first row to the last. A sum begins with zero, a maximum with the lowest number.
 
-use super::element::{Arithmetic, BLOCK, Number};
+use std::slice;
+
+use super::element::{Arithmetic, CHUNK, Chunk, Number};
 use super::level::Simd;
 use super::tile::{Add, Max, Op};
 
-/// Blocks of columns that a column reduction takes through all rows at once.
-const COLUMN_BLOCKS: usize = 8;
+/// Partial results of a row: two registers of f32 at the widest level. A chunk is a multiple.
+const LANES: usize = 32;
 
 /// An op that reduces.
 pub(super) trait Reduction: Op {
@@ -39,32 +41,49 @@ entry! {
 
 #[inline(always)]
 unsafe fn rows_body<L: Simd, E: Arithmetic, R: Reduction>(dst: *mut E, src: *const E, rows: usize, cols: usize) {
-    let tail = cols % BLOCK;
-    let full = cols - tail;
+    let mut wide = Chunk::new();
     for row in 0..rows {
-        let mut lanes = [R::first::<E::Wide>(); BLOCK];
+        let mut lanes = [R::first::<E::Wide>(); LANES];
         // SAFETY: the caller gives rows * cols elements at src and rows at dst.
         unsafe {
             let src = src.add(row * cols);
-            for at in (0..full).step_by(BLOCK) {
-                lanes = R::apply_block(&lanes, &E::load::<L>(src.add(at), BLOCK));
-            }
-            if tail != 0 {
-                let last = E::load::<L>(src.add(full), tail);
-                for lane in 0..tail {
-                    lanes[lane] = R::apply(lanes[lane], last[lane]);
+            for at in (0..cols).step_by(E::AT_ONCE) {
+                let len = (cols - at).min(E::AT_ONCE);
+                let values = slice::from_raw_parts(E::read::<L>(src.add(at), len, &mut wide), len);
+                let (groups, rest) = values.as_chunks::<LANES>();
+                for group in groups {
+                    apply::<R, _>(&mut lanes, group);
+                }
+                if !rest.is_empty() {
+                    let mut group = [R::first(); LANES];
+                    group[..rest.len()].copy_from_slice(rest);
+                    apply::<R, _>(&mut lanes, &group);
                 }
             }
-            let mut width = BLOCK / 2;
-            while width > 0 {
-                for lane in 0..width {
-                    lanes[lane] = R::apply(lanes[lane], lanes[lane + width]);
-                }
-                width /= 2;
-            }
-            dst.add(row).write(E::narrow(lanes[0]));
+            dst.add(row).write(E::narrow(fold::<R, _>(lanes)));
         }
     }
+}
+
+/// Reduces each lane by one more value.
+#[inline(always)]
+fn apply<R: Reduction, N: Number>(lanes: &mut [N; LANES], group: &[N; LANES]) {
+    for lane in 0..LANES {
+        lanes[lane] = R::apply(lanes[lane], group[lane]);
+    }
+}
+
+/// Reduces the lanes to one value.
+#[inline(always)]
+fn fold<R: Reduction, N: Number>(mut lanes: [N; LANES]) -> N {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            lanes[lane] = R::apply(lanes[lane], lanes[lane + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
 }
 
 entry! {
@@ -74,26 +93,22 @@ entry! {
 
 #[inline(always)]
 unsafe fn columns_body<L: Simd, E: Arithmetic, R: Reduction>(dst: *mut E, src: *const E, rows: usize, cols: usize) {
-    const STRIP: usize = BLOCK * COLUMN_BLOCKS;
-    for first in (0..cols).step_by(STRIP) {
-        let width = (cols - first).min(STRIP);
-        let mut sums = [[R::first::<E::Wide>(); BLOCK]; COLUMN_BLOCKS];
-        // SAFETY: the caller gives rows * cols elements at src and cols at dst.
+    let (mut wide, mut results) = (Chunk::new(), Chunk::new());
+    let results: *mut E::Wide = results.as_mut_ptr();
+    for at in (0..cols).step_by(CHUNK) {
+        let len = (cols - at).min(CHUNK);
+        // SAFETY: the caller gives rows * cols elements at src and cols at dst, and at + len ≤ cols.
         unsafe {
+            for i in 0..len {
+                results.add(i).write(R::first());
+            }
             for row in 0..rows {
-                let src = src.add(row * cols + first);
-                for (block, sums) in sums.iter_mut().enumerate().take(width / BLOCK) {
-                    *sums = R::apply_block(sums, &E::load::<L>(src.add(block * BLOCK), BLOCK));
-                }
-                if width % BLOCK != 0 {
-                    let (block, tail) = (width / BLOCK, width % BLOCK);
-                    sums[block] = R::apply_block(&sums[block], &E::load::<L>(src.add(block * BLOCK), tail));
+                let values = E::read::<L>(src.add(row * cols + at), len, &mut wide);
+                for i in 0..len {
+                    results.add(i).write(R::apply(results.add(i).read(), values.add(i).read()));
                 }
             }
-            for (block, sums) in sums.iter().enumerate().take(width.div_ceil(BLOCK)) {
-                let at = block * BLOCK;
-                E::store::<L>(dst.add(first + at), sums, (width - at).min(BLOCK));
-            }
+            E::write::<L>(dst.add(at), results, len);
         }
     }
 }

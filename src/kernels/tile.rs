@@ -2,7 +2,7 @@
 //!
 //! f16 and bf16 are computed in f32 and rounded, each op by itself.
 
-use super::element::{Arithmetic, BLOCK, Block, Element, Number};
+use super::element::{Arithmetic, CHUNK, Chunk, Element, Number};
 use super::level::Simd;
 
 /// A binary op.
@@ -12,16 +12,6 @@ pub(super) trait Op: 'static {
 
     /// `x op y`.
     fn apply<N: Number>(x: N, y: N) -> N;
-
-    /// `x op y`, place by place.
-    #[inline(always)]
-    fn apply_block<N: Number>(x: &Block<N>, y: &Block<N>) -> Block<N> {
-        let mut result = *x;
-        for i in 0..BLOCK {
-            result[i] = Self::apply(x[i], y[i]);
-        }
-        result
-    }
 }
 
 macro_rules! ops {
@@ -58,36 +48,25 @@ entry! {
 
 #[inline(always)]
 unsafe fn binary_body<L: Simd, E: Arithmetic, O: Op>(dst: *mut E, a: *const E, b: *const E, n: usize) -> i32 {
-    let tail = n % BLOCK;
-    let full = n - tail;
-    // SAFETY: the caller gives n elements at each pointer; every step stays within them. A step loads before it stores,
-    // so dst may be a or b.
-    unsafe {
-        for at in (0..full).step_by(BLOCK) {
-            if !binary_step::<L, E, O>(dst.add(at), a.add(at), b.add(at), BLOCK) {
+    let (mut wide_a, mut wide_b, mut result) = (Chunk::new(), Chunk::new(), Chunk::new());
+    let result: *mut E::Wide = result.as_mut_ptr();
+    for at in (0..n).step_by(CHUNK) {
+        let len = (n - at).min(CHUNK);
+        // SAFETY: the caller gives n elements at each pointer, and at + len ≤ n. A chunk is read before it is written, so
+        // dst may be a or b.
+        unsafe {
+            let x = E::read::<L>(a.add(at), len, &mut wide_a);
+            let y = E::read::<L>(b.add(at), len, &mut wide_b);
+            if divides_by_zero::<E::Wide, O>(y, len) {
                 return DIVISION_BY_ZERO;
             }
-        }
-        if tail != 0 && !binary_step::<L, E, O>(dst.add(full), a.add(full), b.add(full), tail) {
-            return DIVISION_BY_ZERO;
+            for i in 0..len {
+                result.add(i).write(O::apply(x.add(i).read(), y.add(i).read()));
+            }
+            E::write::<L>(dst.add(at), result, len);
         }
     }
     0
-}
-
-/// Up to a block; false if a divisor is zero.
-#[inline(always)]
-unsafe fn binary_step<L: Simd, E: Arithmetic, O: Op>(dst: *mut E, a: *const E, b: *const E, n: usize) -> bool {
-    // SAFETY: the caller gives n ≤ BLOCK elements at each pointer.
-    unsafe {
-        let x = E::load::<L>(a, n);
-        let y = E::load::<L>(b, n);
-        if O::DIVIDES && <E::Wide as Number>::IS_INTEGER && y.contains(&<E::Wide as Number>::ZERO) {
-            return false;
-        }
-        E::store::<L>(dst, &O::apply_block(&x, &y), n);
-    }
-    true
 }
 
 entry! {
@@ -98,22 +77,37 @@ entry! {
 #[inline(always)]
 unsafe fn binary_scalar_body<L: Simd, E: Arithmetic, O: Op>(dst: *mut E, a: *const E, bits: u64, n: usize) -> i32 {
     let y = E::from_bits(bits).widen();
-    if O::DIVIDES && <E::Wide as Number>::IS_INTEGER && n != 0 && y == <E::Wide as Number>::ZERO {
+    // SAFETY: y is one number.
+    if n != 0 && unsafe { divides_by_zero::<E::Wide, O>(&y, 1) } {
         return DIVISION_BY_ZERO;
     }
-    let y = [y; BLOCK];
-    let tail = n % BLOCK;
-    let full = n - tail;
-    // SAFETY: the caller gives n elements at each pointer; every step stays within them and loads before it stores.
-    unsafe {
-        for at in (0..full).step_by(BLOCK) {
-            E::store::<L>(dst.add(at), &O::apply_block(&E::load::<L>(a.add(at), BLOCK), &y), BLOCK);
-        }
-        if tail != 0 {
-            E::store::<L>(dst.add(full), &O::apply_block(&E::load::<L>(a.add(full), tail), &y), tail);
+    let (mut wide_a, mut result) = (Chunk::new(), Chunk::new());
+    let result: *mut E::Wide = result.as_mut_ptr();
+    for at in (0..n).step_by(CHUNK) {
+        let len = (n - at).min(CHUNK);
+        // SAFETY: the caller gives n elements at each pointer, and at + len ≤ n. A chunk is read before it is written.
+        unsafe {
+            let x = E::read::<L>(a.add(at), len, &mut wide_a);
+            for i in 0..len {
+                result.add(i).write(O::apply(x.add(i).read(), y));
+            }
+            E::write::<L>(dst.add(at), result, len);
         }
     }
     0
+}
+
+/// Whether the op is an integer division, and one of `n` divisors zero.
+#[inline(always)]
+unsafe fn divides_by_zero<N: Number, O: Op>(divisors: *const N, n: usize) -> bool {
+    let mut found = false;
+    if O::DIVIDES && N::IS_INTEGER {
+        for i in 0..n {
+            // SAFETY: the caller gives n divisors.
+            found |= unsafe { divisors.add(i).read() } == N::ZERO;
+        }
+    }
+    found
 }
 
 entry! {
