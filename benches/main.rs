@@ -17,6 +17,7 @@ mod rank;
 mod report;
 mod row;
 mod rows;
+mod session;
 mod team;
 
 use std::io::{Write, stderr, stdout};

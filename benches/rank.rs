@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -128,9 +128,14 @@ impl Bench {
         Ok(())
     }
 
-    /// The raw trip of a cache line between the CPUs, measured by rank 0 while the others sleep.
+    /// The raw trip of a cache line between the CPUs, measured by rank 0 while the others sleep, and threads of a world
+    /// that look for more to do have given up.
     fn raw_trip(&self) -> f64 {
-        let trip = if self.rank == 0 { limits::trip_between_cpus() } else { 0.0 };
+        let mut trip = 0.0;
+        if self.rank == 0 {
+            std::thread::sleep(Duration::from_millis(3));
+            trip = limits::trip_between_cpus();
+        }
         self.board.barrier(self.ranks);
         trip
     }
