@@ -1,5 +1,6 @@
 //! What the machine can do at all, without any library: the bounds that rows are compared with.
 
+use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -15,12 +16,12 @@ const START: [usize; 2] = [2, 3];
 const COUNTER: usize = 4;
 const FLAGS: [usize; 2] = [5, 6];
 
-/// How a flag is raised.
+/// How a flag is raised and waited for. Which of them is faster is not for theory to tell.
 #[derive(Clone, Copy)]
-pub enum Raise {
-    /// By a plain store.
+pub enum Signal {
+    /// A plain store, and a loop without a pause.
     Store,
-    /// By an atomic addition, as signals are.
+    /// An atomic addition, as signals of programs are, and a loop that pauses between two looks.
     Add,
 }
 
@@ -29,52 +30,58 @@ struct Line(AtomicU32);
 
 const _: () = assert!(align_of::<Line>() == LINE);
 
-fn raise(flag: &AtomicU32, value: u32, how: Raise) {
-    match how {
-        Raise::Store => flag.store(value, Ordering::Release),
-        Raise::Add => _ = flag.fetch_add(1, Ordering::AcqRel),
-    }
-}
-
 fn reached(flag: &AtomicU32, value: u32) -> bool {
     flag.load(Ordering::Acquire).wrapping_sub(value) as i32 >= 0
 }
 
-/// Spins without a pause: the fastest way while every rank has its own CPU.
-fn spin_until(flag: &AtomicU32, value: u32) {
-    while !reached(flag, value) {}
+impl Signal {
+    /// Raises `flag` to `value`, which is one more than it was.
+    fn raise(self, flag: &AtomicU32, value: u32) {
+        match self {
+            Signal::Store => flag.store(value, Ordering::Release),
+            Signal::Add => _ = flag.fetch_add(1, Ordering::AcqRel),
+        }
+    }
+
+    fn wait(self, flag: &AtomicU32, value: u32) {
+        while !reached(flag, value) {
+            if let Signal::Add = self {
+                spin_loop();
+            }
+        }
+    }
 }
 
 /// One side of `times` round trips. It raises `mine` and waits for `theirs`; both count on from what they hold.
-fn ping_pong(mine: &AtomicU32, theirs: &AtomicU32, first: bool, times: u32, how: Raise) {
+fn ping_pong(mine: &AtomicU32, theirs: &AtomicU32, first: bool, times: u32, signal: Signal) {
     let begin = mine.load(Ordering::Relaxed);
     for i in 1..=times {
         let round = begin.wrapping_add(i);
         if first {
-            raise(mine, round, how);
-            spin_until(theirs, round);
+            signal.raise(mine, round);
+            signal.wait(theirs, round);
         } else {
-            spin_until(theirs, round);
-            raise(mine, round, how);
+            signal.wait(theirs, round);
+            signal.raise(mine, round);
         }
     }
 }
 
 /// Two-way hand-off between two threads on CPUs 0 and 1, in microseconds: the best of `attempts`.
-pub fn hand_off(times: u32, attempts: u32) -> f64 {
+pub fn hand_off(times: u32, attempts: u32, signal: Signal) -> f64 {
     let (ping, pong) = (Line(AtomicU32::new(0)), Line(AtomicU32::new(0)));
     let mut best = f64::INFINITY;
     let cpus = sched_getaffinity(None).expect("a thread may know its own CPUs");
     std::thread::scope(|scope| {
         scope.spawn(|| {
             pin(1);
-            (0..=attempts).for_each(|_| ping_pong(&pong.0, &ping.0, false, times, Raise::Store));
+            (0..=attempts).for_each(|_| ping_pong(&pong.0, &ping.0, false, times, signal));
         });
         pin(0);
-        ping_pong(&ping.0, &pong.0, true, times, Raise::Store);
+        ping_pong(&ping.0, &pong.0, true, times, signal);
         for _ in 0..attempts {
             let begin = Instant::now();
-            ping_pong(&ping.0, &pong.0, true, times, Raise::Store);
+            ping_pong(&ping.0, &pong.0, true, times, signal);
             best = best.min(begin.elapsed().as_secs_f64());
         }
     });
@@ -86,24 +93,24 @@ pub fn hand_off(times: u32, attempts: u32) -> f64 {
 /// of three, since it is to see where the CPUs are and not who else uses them.
 pub fn trip_between_cpus() -> f64 {
     const TRIPS: u32 = 1000;
-    hand_off(TRIPS, 3) / 2.0
+    hand_off(TRIPS, 3, Signal::Store) / 2.0
 }
 
 /// Brings two ranks to the same point, closer together than [`Board::barrier`] can.
 pub fn align(board: Board, rank: u32) {
     let (mine, theirs) = (board.line(START[rank as usize]), board.line(START[1 - rank as usize]));
-    ping_pong(mine, theirs, rank == 0, 2, Raise::Store);
+    ping_pong(mine, theirs, rank == 0, 2, Signal::Store);
 }
 
 /// One-way trip between two processes, in microseconds.
-pub fn trip(board: Board, rank: u32, times: u32, how: Raise) -> f64 {
+pub fn trip(board: Board, rank: u32, times: u32, signal: Signal) -> f64 {
     let (ping, pong) = (board.line(PING), board.line(PONG));
     align(board, rank);
     let begin = Instant::now();
     if rank == 0 {
-        ping_pong(ping, pong, true, times, how);
+        ping_pong(ping, pong, true, times, signal);
     } else {
-        ping_pong(pong, ping, false, times, how);
+        ping_pong(pong, ping, false, times, signal);
     }
     begin.elapsed().as_secs_f64() * 1e6 / f64::from(times) / 2.0
 }
@@ -181,15 +188,15 @@ pub fn all_reduce(board: Board, rank: u32, times: u32) -> f64 {
         let copy = (round % 2) as usize;
         // SAFETY: inside this rank's data; the other rank reads the copy only after the flag of this round, and has read
         // the one of two rounds ago before it raised the flag that was waited for in the last round.
-        unsafe { own.add(copy).write(std::hint::black_box(input)) };
-        mine.store(round, Ordering::Release);
-        spin_until(theirs, round);
+        unsafe { own.add(copy).write(black_box(input)) };
+        Signal::Add.raise(mine, round);
+        Signal::Add.wait(theirs, round);
         // SAFETY: inside the other rank's data, which it does not change before this rank's next flag.
         let received = unsafe { &*other.add(copy) };
         for (out, (a, b)) in output.iter_mut().zip(input.iter().zip(received)) {
             *out = a + b;
         }
-        std::hint::black_box(&mut output);
+        black_box(&mut output);
     }
     begin.elapsed().as_secs_f64() * 1e6 / f64::from(times)
 }
@@ -223,7 +230,7 @@ impl CopySpeed {
         let bytes = self.source.len();
         let begin = Instant::now();
         for _ in 0..times {
-            let source = std::hint::black_box(self.source.as_ptr());
+            let source = black_box(self.source.as_ptr());
             // SAFETY: both are `bytes` long, apart from each other, and used by nobody else meanwhile.
             unsafe {
                 match how {

@@ -6,7 +6,7 @@ use pld::runtime::{Arg, CompileOptions, Executable};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::limits::copies;
-use crate::limits::{self, CopySpeed, Copying, Raise};
+use crate::limits::{self, CopySpeed, Copying, Signal};
 use crate::rank::{Bench, microseconds};
 use crate::row::{LIMIT, Row, Target, Unit, VALUE};
 use crate::session::{compile, create, join, launch, program, tensor};
@@ -83,7 +83,8 @@ fn put_notify(bench: &Bench) -> Result<(), String> {
     let mut x = [1.0, 2.0];
     let arguments = [tensor(&mut x, &[1, 2]), Arg::Int(i64::from(rounds))];
     bench.sample(&mut [
-        (LIMIT, &mut || Ok(limits::trip(board, rank, rounds, Raise::Store))),
+        ("limit:store", &mut || Ok(limits::trip(board, rank, rounds, Signal::Store))),
+        ("limit:add", &mut || Ok(limits::trip(board, rank, rounds, Signal::Add))),
         (VALUE, &mut || {
             limits::align(board, rank);
             Ok(microseconds(1, |_| launch(&executable, &arguments))? / f64::from(rounds) / 2.0)
@@ -182,7 +183,8 @@ fn launch_thread(bench: &Bench) -> Result<(), String> {
     let world = create(2)?;
     let executable = compile(EMPTY, &world, true)?;
     bench.sample(&mut [
-        (LIMIT, &mut || Ok(limits::hand_off(times, 1) * 1e3)),
+        ("limit:store", &mut || Ok(limits::hand_off(times, 1, Signal::Store) * 1e3)),
+        ("limit:add", &mut || Ok(limits::hand_off(times, 1, Signal::Add) * 1e3)),
         (VALUE, &mut || Ok(microseconds(times, |_| launch(&executable, &[]))? * 1e3)),
     ])
 }
@@ -217,7 +219,8 @@ fn launch_notify_wait(bench: &Bench) -> Result<(), String> {
     let x = tensor(&mut x, &[1, 2]);
     let mut epoch = 0;
     bench.sample(&mut [
-        (LIMIT, &mut || Ok(limits::trip(board, rank, times, Raise::Store))),
+        ("limit:store", &mut || Ok(limits::trip(board, rank, times, Signal::Store))),
+        ("limit:add", &mut || Ok(limits::trip(board, rank, times, Signal::Add))),
         (VALUE, &mut || {
             limits::align(board, rank);
             microseconds(times, |_| {

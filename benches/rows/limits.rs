@@ -1,6 +1,6 @@
 //! What the machine can do at all; rows without targets, to read the others by.
 
-use crate::limits::{self, CopySpeed, Copying, Raise};
+use crate::limits::{self, CopySpeed, Copying, Signal};
 use crate::rank::Bench;
 use crate::row::{Row, Unit, VALUE};
 
@@ -8,11 +8,12 @@ use crate::row::{Row, Unit, VALUE};
 pub fn rows() -> Vec<Row> {
     use Unit::{GigabytesPerSecond, Microseconds, Nanoseconds};
     vec![
-        Row::new("limit/trip", Microseconds, |bench| trip(bench, Raise::Store)).ranks(2),
-        Row::new("limit/trip_add", Microseconds, |bench| trip(bench, Raise::Add))
+        Row::new("limit/trip", Microseconds, |bench| trip(bench, Signal::Store)).ranks(2),
+        Row::new("limit/trip_add", Microseconds, |bench| trip(bench, Signal::Add))
             .ranks(2)
             .peers(&["shared_put_notify_8"]),
-        Row::new("limit/hand_off_threads", Nanoseconds, hand_off),
+        Row::new("limit/hand_off", Nanoseconds, |bench| hand_off(bench, Signal::Store)),
+        Row::new("limit/hand_off_add", Nanoseconds, |bench| hand_off(bench, Signal::Add)),
         Row::new("limit/wake_up", Microseconds, wake_up).ranks(2),
         Row::new("limit/wake_nobody", Nanoseconds, wake_nobody),
         Row::new("limit/memcpy_64k", GigabytesPerSecond, |bench| copy(bench, 64 << 10, Copying::Memcpy)),
@@ -24,14 +25,14 @@ pub fn rows() -> Vec<Row> {
     ]
 }
 
-fn trip(bench: &Bench, how: Raise) -> Result<(), String> {
+fn trip(bench: &Bench, signal: Signal) -> Result<(), String> {
     let (board, rank, times) = (bench.board(), bench.rank(), bench.times(20_000));
-    bench.sample(&mut [(VALUE, &mut || Ok(limits::trip(board, rank, times, how)))])
+    bench.sample(&mut [(VALUE, &mut || Ok(limits::trip(board, rank, times, signal)))])
 }
 
-fn hand_off(bench: &Bench) -> Result<(), String> {
+fn hand_off(bench: &Bench, signal: Signal) -> Result<(), String> {
     let times = bench.times(20_000);
-    bench.sample(&mut [(VALUE, &mut || Ok(limits::hand_off(times, 1) * 1e3))])
+    bench.sample(&mut [(VALUE, &mut || Ok(limits::hand_off(times, 1, signal) * 1e3))])
 }
 
 fn wake_up(bench: &Bench) -> Result<(), String> {
