@@ -48,22 +48,27 @@ fn every_rule_is_documented() {
 fn every_example_gives_its_code() {
     let document = read();
     let mut blessed = document.clone();
+    let mut wrong = String::new();
     for section in sections(&document, "PLD-V") {
         let code = section.heading.split(' ').next().expect("a code");
         let Some((program, world, expected)) = section.example else {
             assert!(BUILDER_ONLY.contains(&code), "{code} has no example");
             continue;
         };
-        let parsed = parse(program, "example.pld").unwrap_or_else(|m| panic!("{code}: {}", m[0]));
-        let findings = verify(&parsed, world);
-        assert!(findings.iter().all(|f| f.code.0 == code), "{code}: {}", list(&findings));
-        assert_eq!(findings.len(), 1, "{code}: {}", list(&findings));
+        let findings = match parse(program, "example.pld") {
+            Ok(program) => verify(&program, world),
+            Err(mistakes) => mistakes,
+        };
+        if findings.is_empty() || findings.iter().any(|f| f.code.0 != code) {
+            wrong += &format!("{code}:\n{}", list(&findings));
+        }
         blessed = blessed.replacen(
             &format!("{program}```\n\n```text\n{expected}```"),
             &format!("{program}```\n\n```text\n{}```", list(&findings)),
             1,
         );
     }
+    assert!(wrong.is_empty(), "examples that give another code, or none:\n{wrong}");
     if blessed != document {
         assert!(std::env::var_os("PLD_TEST_BLESS").is_some(), "the findings have changed; they are now\n{blessed}");
         std::fs::write(path(), blessed).expect("the document is writable");

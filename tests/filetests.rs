@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use pld::ir::parse::parse;
 use pld::ir::print::print;
+use pld::verify::rules::RULES;
+use pld::verify::verify;
 
 /// Begins the expected output.
 const SEPARATOR: &str = "#---\n";
@@ -29,6 +31,30 @@ fn print_suite() {
 #[test]
 fn parse_suite() {
     suite("parse", printed);
+}
+
+/// Every finding of the verifier; for the world of a first line such as `# world 4`, or for none.
+#[test]
+fn verify_suite() {
+    suite("verify", verified);
+}
+
+fn verified(text: &str) -> String {
+    let world = text.strip_prefix("# world ").and_then(|rest| rest.lines().next());
+    let world = world.map(|n| n.parse().expect("a number"));
+    match parse(text, FILE) {
+        Ok(program) => verify(&program, world).iter().map(|finding| format!("{finding}\n")).collect(),
+        Err(mistakes) => mistakes.iter().map(|m| format!("{m}\n")).collect(),
+    }
+}
+
+/// Each rule finds something in some file of the suite `verify`, but for those that text cannot break.
+#[test]
+fn every_rule_has_a_test() {
+    let files = files(&root().join("tests/filetests/verify"), "pld");
+    let findings: String = files.iter().map(|path| verified(&read(path))).collect();
+    let missing: Vec<&str> = RULES.iter().map(|rule| rule.code.0).filter(|code| !findings.contains(code)).collect();
+    assert_eq!(missing, ["PLD-V002"]);
 }
 
 /// Compares the output of every file of a suite with the expected one.

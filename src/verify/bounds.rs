@@ -24,7 +24,7 @@ pub(super) fn check(cx: &mut Context, here: Position) {
         }
         OpKind::ArrayGet { array, index, .. } | OpKind::ArraySet { array, index, .. } => {
             let data = &cx.program.arrays[*array];
-            let name = data.name.clone().unwrap_or_else(|| "the array".into());
+            let name = cx.names.array(*array);
             let length = cx.ranges.of_extent(data.len);
             if let Some(outside) = outside(cx, here, *index, length) {
                 let text = cx.names.extent(data.len);
@@ -42,7 +42,17 @@ pub(super) fn check(cx: &mut Context, here: Position) {
         }
         OpKind::Slice { dst, src, at } => {
             let shape = cx.program.tensors[*dst].shape.clone();
-            region(cx, here, "reaches", *src, at, &Span::Shape(shape));
+            region(cx, here, "slice reaches", *src, at, &Span::Shape(shape));
+        }
+        OpKind::Put { region: Some(region), .. } | OpKind::Get { region: Some(region), .. } => {
+            for (dim, &extent) in region.shape.iter().enumerate() {
+                if cx.ranges.of(extent).max >= 0 {
+                    continue;
+                }
+                let message = format!("extent {dim} of the region is {}", at_most(cx, extent));
+                let note = define(cx, extent);
+                cx.find(&rules::NEGATIVE_EXTENT, op, message).note(note);
+            }
         }
         OpKind::Window { dst, buffer } => view(cx, op, *dst, *buffer),
         OpKind::Wait { window, expected, cmp, .. } => expectation(cx, op, *window, *expected, *cmp),
@@ -53,14 +63,15 @@ pub(super) fn check(cx: &mut Context, here: Position) {
     }
     for effect in effects::effects(cx.program, kind) {
         if let Place::Memory { tensor, at, span, .. } = effect.place {
-            let verb = match effect.access {
-                Access::Read => "reads",
-                Access::Write => "writes",
-                Access::Accumulate => "adds",
-                Access::SignalSet | Access::SignalAdd => "signals",
-                Access::Await => "waits",
+            let what = match (effect.access, kind) {
+                (_, OpKind::Read { .. }) => "this reads".into(),
+                (_, OpKind::Write { .. }) => "this writes".into(),
+                (Access::Read, _) => format!("{} reads", kind.name()),
+                (Access::Write | Access::Accumulate, _) => format!("{} writes", kind.name()),
+                (Access::SignalSet | Access::SignalAdd, _) => "notify goes".into(),
+                (Access::Await, _) => "wait looks".into(),
             };
-            region(cx, here, verb, tensor, &at, &span);
+            region(cx, here, &what, tensor, &at, &span);
         }
     }
 }
@@ -74,7 +85,7 @@ enum Length {
 }
 
 /// A region is inside its tensor, as far as that is certain.
-fn region(cx: &mut Context, here: Position, verb: &str, tensor: Tensor, at: &Dims, span: &Span) {
+fn region(cx: &mut Context, here: Position, what: &str, tensor: Tensor, at: &Dims, span: &Span) {
     let program = cx.program;
     let names = cx.names;
     let lengths: Vec<Length> = match span {
@@ -84,13 +95,6 @@ fn region(cx: &mut Context, here: Position, verb: &str, tensor: Tensor, at: &Dim
         Span::Dims(dims) => dims.iter().map(|&s| Length::Scalar(s)).collect(),
     };
     let intervals: Vec<Interval> = lengths.iter().map(|&length| interval(cx, length)).collect();
-    if let Some(dim) = intervals.iter().position(|length| length.max < 0) {
-        let Length::Scalar(extent) = lengths[dim] else { return };
-        let message = format!("extent {dim} of the region is {}", at_most(cx, extent));
-        let note = define(cx, extent);
-        cx.find(&rules::NEGATIVE_EXTENT, here.op, message).note(note);
-        return;
-    }
     // A region with a zero extent is nowhere, whatever its offsets.
     if intervals.iter().any(|length| length.min < 1) && !lengths.iter().all(|&l| launch_constant(cx, l)) {
         return;
@@ -102,18 +106,17 @@ fn region(cx: &mut Context, here: Position, verb: &str, tensor: Tensor, at: &Dim
         let extent = program.tensors[tensor].shape[dim];
         let Some(outside) = overreach(cx, here, offset, length, extent) else { continue };
         let name = names.tensor(tensor);
-        let kind = cx.kind(here.op).name();
         let (message, hint) = match outside {
             Overreach::Before(offset) => {
-                (format!("{kind} {verb} before the beginning of {name}, at {offset} of dimension {dim}"), String::new())
+                (format!("{what} before the beginning of {name}: index {offset} of dimension {dim}"), String::new())
             }
             Overreach::Past(last) => {
                 let size = names.extent(extent);
                 let hint = match length {
-                    Length::One => format!("the last one is {}", last_index(cx, extent)),
+                    Length::One => format!("the last index is {}", last_index(cx, extent)),
                     _ => format!("offset + extent is at most {size}{}", equals(&size, cx.ranges.of_extent(extent))),
                 };
-                (format!("{kind} {verb} past the end of {name}, at {last} of dimension {dim}"), hint)
+                (format!("{what} past the end of {name}: index {last} of dimension {dim}"), hint)
             }
         };
         let mut notes = vec![names.tensor_is(tensor)];
@@ -231,11 +234,14 @@ fn define(cx: &Context, scalar: Scalar) -> String {
     let program = cx.program;
     let names = cx.names;
     let range = cx.ranges.of(scalar);
+    let full = Interval::of_type(program.scalars[scalar].ty);
     let text = names.scalar(scalar);
     let values = match range.value() {
         Some(value) if value.to_string() == text => return String::new(),
         Some(value) => format!("is {value}"),
-        None if range == Interval::of_type(program.scalars[scalar].ty) => String::new(),
+        None if range == full || matches!(program.scalars[scalar].def, ScalarDef::Extent(_)) => String::new(),
+        None if range.max == full.max => format!("is at least {}", range.min),
+        None if range.min == full.min => format!("is at most {}", range.max),
         None => format!("is {} to {}", range.min, range.max),
     };
     let definition = match program.scalars[scalar].def {
@@ -276,10 +282,14 @@ fn check_peer(cx: &mut Context, here: Position, peer: Scalar) {
     let kind = cx.kind(here.op).name();
     let note = cx.all_ranks();
     let from = define(cx, peer);
+    let hint = match cx.ranges.of(peer).value() {
+        Some(_) => "the last rank is world - 1",
+        None => "wrap around, as (me + 1) % world does, or leave the edge out with an if",
+    };
     cx.find(&rules::PEER, here.op, format!("{kind} goes to rank {outside}, which does not exist"))
         .note(note)
         .note(from)
-        .hint("take the neighbour around the ring: (me + 1) % world, or leave the edge out with an if");
+        .hint(hint);
 }
 
 fn view(cx: &mut Context, op: Op, dst: Tensor, buffer: Buffer) {
@@ -295,7 +305,7 @@ fn view(cx: &mut Context, op: Op, dst: Tensor, buffer: Buffer) {
         BufferSize::Shape(dtype, shape) => (bytes(dtype.size(), shape), format!("{} {dtype}", names.shape(shape))),
     };
     if let (Some(needed), Some(has)) = (needed, has)
-        && needed > has
+        && (0..needed).contains(&has)
     {
         let name = names.tensor(dst);
         cx.find(&rules::VIEW_SIZE, op, format!("{name} needs {needed} bytes, but {} has {has}", buffer.name))

@@ -13,8 +13,8 @@ use super::host::Uses;
 use super::range::Interval;
 use super::{Context, Position, rules};
 
-/// Windows, signals, atomics and chunks of one op.
-pub(super) fn check(cx: &mut Context, here: Position) {
+/// Windows, signals, atomics and chunks of one op; whether its operands are windows where they must be.
+pub(super) fn check(cx: &mut Context, here: Position) -> bool {
     let op = here.op;
     let names = cx.names;
     let kind = cx.kind(op);
@@ -26,7 +26,7 @@ pub(super) fn check(cx: &mut Context, here: Position) {
         | OpKind::Notify { window, .. }
         | OpKind::Wait { window, .. }
         | OpKind::Scalar { expr: Expr::Rank(window) | Expr::NRanks(window), .. } => window,
-        _ => return,
+        _ => return true,
     };
     let what = match kind {
         OpKind::Scalar { expr: Expr::Rank(_), .. } => "rank",
@@ -58,6 +58,7 @@ pub(super) fn check(cx: &mut Context, here: Position) {
     if let OpKind::Put { staging, .. } | OpKind::Get { staging, .. } = kind {
         chunks(cx, op, what, *staging);
     }
+    cx.is_window(window)
 }
 
 fn chunks(cx: &mut Context, op: Op, what: &str, staging: Staging) {

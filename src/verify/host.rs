@@ -3,7 +3,7 @@
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-use crate::ir::effects::{self, Place};
+use crate::ir::effects::{self, Place, Scope};
 use crate::ir::extent::ExtentData;
 use crate::ir::program::{Param, ScalarDef, TensorDef};
 use crate::ir::{Buffer, Direction, Entry, Expr, Extent, Op, OpKind, Operand, Scalar, Tensor};
@@ -54,6 +54,7 @@ impl Uses {
                 let root = cx.root(*window);
                 self.touched[root] = true;
             }
+            _ if here.scope != Scope::Host && effects::scope(cx.kind(here.op)) == Scope::Host => {}
             OpKind::AllocWindow { buffer } => self.allocations.push((*buffer, here.op)),
             OpKind::Window { dst, buffer } => self.views.push((*dst, *buffer, here.op)),
             OpKind::Ranks { first, end, .. } => ranks(cx, here, *first, *end),
@@ -80,7 +81,7 @@ impl Uses {
         let callee = &cx.program.entries[entry];
         self.any_dispatch = true;
         self.dispatched[entry] = true;
-        check_device(cx, op, device);
+        let placed = check_device(cx, op, device);
         if args.len() != callee.params.len() {
             let params: Vec<String> = callee.params.iter().map(|&p| names.param(p)).collect();
             let message =
@@ -88,10 +89,10 @@ impl Uses {
             cx.find(&rules::ARGUMENT_COUNT, op, message).note(format!("entry {}({})", callee.name, params.join(", ")));
         }
         for (index, (&param, &arg)) in callee.params.iter().zip(args).enumerate() {
-            self.argument(cx, op, param, arg, device);
+            self.argument(cx, op, param, arg, placed.then_some(device));
             if let (Param::Tensor(param), Operand::Tensor(arg)) = (param, arg) {
                 let before = callee.params[..index].iter().zip(args);
-                let twice = before.filter(|(_, a)| **a == Operand::Tensor(arg)).find_map(|(p, _)| match *p {
+                let twice = before.filter(|(_, a)| same_memory(cx, **a, arg)).find_map(|(p, _)| match *p {
                     Param::Tensor(other) => (writes(cx, param) || writes(cx, other)).then_some(other),
                     Param::Scalar(_) => None,
                 });
@@ -107,7 +108,7 @@ impl Uses {
         }
     }
 
-    fn argument(&mut self, cx: &mut Context, op: Op, param: Param, arg: Operand, device: Scalar) {
+    fn argument(&mut self, cx: &mut Context, op: Op, param: Param, arg: Operand, device: Option<Scalar>) {
         let program = cx.program;
         let names = cx.names;
         match (param, arg) {
@@ -132,7 +133,7 @@ impl Uses {
         }
     }
 
-    fn pass(&mut self, cx: &mut Context, op: Op, param: Tensor, arg: Tensor, device: Scalar) {
+    fn pass(&mut self, cx: &mut Context, op: Op, param: Tensor, arg: Tensor, device: Option<Scalar>) {
         let program = cx.program;
         let names = cx.names;
         let root = cx.root(arg);
@@ -176,11 +177,21 @@ impl Uses {
     }
 
     /// A host tensor is passed in parts, each to its own rank, or whole.
-    fn how_passed(&mut self, cx: &mut Context, op: Op, host: Tensor, param: Tensor, arg: Tensor, device: Scalar) {
+    fn how_passed(
+        &mut self,
+        cx: &mut Context,
+        op: Op,
+        host: Tensor,
+        param: Tensor,
+        arg: Tensor,
+        device: Option<Scalar>,
+    ) {
         let names = cx.names;
         let name = names.tensor(host);
         if let TensorDef::HostSlice(_, rank) = cx.program.tensors[arg].def {
-            if !same_rank(cx, rank, device) {
+            if let Some(device) = device
+                && !same_rank(cx, rank, device)
+            {
                 let message = format!("the part of rank {} goes to rank {}", names.scalar(rank), names.scalar(device));
                 cx.find(&rules::SLICE_DEVICE, op, message).note("a rank's memory holds its own part only").hint(
                     format!("pass {name}[{}], and fetch what another rank has through a window", names.scalar(device)),
@@ -188,7 +199,10 @@ impl Uses {
             }
             self.parts[host].get_or_insert(op);
         } else {
-            if self.whole[host].is_none() && writes(cx, param) && covers_several(cx, device) {
+            if self.whole[host].is_none()
+                && writes(cx, param)
+                && device.is_none_or(|device| cx.ranges.of(device).value().is_none())
+            {
                 cx.find(&rules::SHARED_OUTPUT, op, format!("every rank writes the whole of {name}"))
                     .note(names.param(Param::Tensor(host)))
                     .note("between threads it is one memory, between processes each has its own")
@@ -261,6 +275,15 @@ fn writes(cx: &Context, param: Tensor) -> bool {
     matches!(cx.program.tensors[param].def, TensorDef::Param(_, _, Direction::Out | Direction::InOut))
 }
 
+/// Both arguments are the same tensor.
+fn same_memory(cx: &Context, a: Operand, b: Tensor) -> bool {
+    let Operand::Tensor(a) = a else { return false };
+    match (&cx.program.tensors[a].def, &cx.program.tensors[b].def) {
+        (TensorDef::HostSlice(x, i), TensorDef::HostSlice(y, j)) => x == y && same_rank(cx, *i, *j),
+        _ => a == b,
+    }
+}
+
 fn wrong_kind(cx: &mut Context, op: Op, param: Param, arg: Operand) {
     let names = cx.names;
     let kind = |cx: &Context, tensor| if cx.is_window(tensor) { "a window" } else { "a tensor" };
@@ -284,8 +307,7 @@ fn wrong_kind(cx: &mut Context, op: Op, param: Param, arg: Operand) {
 
 fn written_input(cx: &mut Context, here: Position, tensor: Tensor) {
     let names = cx.names;
-    let message = format!("{} writes {}, which is an input", cx.kind(here.op).name(), names.tensor(tensor));
-    cx.find(&rules::DIRECTION, here.op, message)
+    cx.find(&rules::DIRECTION, here.op, format!("{} is written, but it is an input", names.tensor(tensor)))
         .note(names.param(Param::Tensor(tensor)))
         .hint(format!("declare {} as out, or as inout if it is read too", names.tensor(tensor)));
 }
@@ -300,7 +322,7 @@ fn rank_loop(cx: &Context, device: Scalar) -> Option<(Scalar, Scalar)> {
 }
 
 /// A device is a rank; and where ranks share windows, every rank is one.
-fn check_device(cx: &mut Context, op: Op, device: Scalar) {
+fn check_device(cx: &mut Context, op: Op, device: Scalar) -> bool {
     let program = cx.program;
     let names = cx.names;
     let name = names.scalar(device);
@@ -309,17 +331,17 @@ fn check_device(cx: &mut Context, op: Op, device: Scalar) {
     if bounds.is_none() && number.is_none() {
         cx.find(&rules::DEVICE, op, format!("device {name} is not the index of a loop over ranks"))
             .hint("dispatch inside ranks r in 0..world { ... }, on device r");
-        return;
+        return false;
     }
     let range = cx.ranges.of(device);
     let world = cx.ranges.world();
     if range.max < 0 || (bounds.is_none() && range.min >= world.max) {
         let ranks = cx.all_ranks();
         cx.find(&rules::DEVICE, op, format!("device {name} does not exist")).note(ranks);
-        return;
+        return false;
     }
     if program.buffers.is_empty() {
-        return;
+        return true;
     }
     let whole = match bounds {
         Some((first, end)) => is_zero(cx, first) && is_world(cx, end),
@@ -335,6 +357,7 @@ fn check_device(cx: &mut Context, op: Op, device: Scalar) {
             .note("a rank that is left out would never notify the others")
             .hint("dispatch inside ranks r in 0..world { ... }, and leave ranks out with an if in the entry");
     }
+    true
 }
 
 fn is_zero(cx: &Context, scalar: Scalar) -> bool {
@@ -348,11 +371,6 @@ fn is_world(cx: &Context, scalar: Scalar) -> bool {
 fn is_world_extent(cx: &Context, extent: Extent) -> bool {
     let value = cx.ranges.of_extent(extent).value();
     matches!(cx.program.extents.get(extent), ExtentData::World) || (value.is_some() && value == cx.known.world)
-}
-
-/// The dispatch runs on more than one rank, as far as is known.
-fn covers_several(cx: &Context, device: Scalar) -> bool {
-    cx.ranges.of(device).value().is_none()
 }
 
 fn same_rank(cx: &Context, a: Scalar, b: Scalar) -> bool {

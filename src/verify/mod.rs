@@ -60,6 +60,8 @@ struct Context<'a> {
     roots: SecondaryMap<Tensor, Option<Tensor>>,
     /// What values are other names of.
     originals: SecondaryMap<Scalar, Option<Scalar>>,
+    /// Results of operands that do not go together: their type says nothing.
+    untyped: SecondaryMap<Scalar, bool>,
     /// Whether the size of a tile is sound, once it has been looked at.
     sized: Vec<Option<bool>>,
     names: Names<'a>,
@@ -89,6 +91,7 @@ impl<'a> Context<'a> {
             ranges: Ranges::new(program, world),
             roots,
             originals,
+            untyped: SecondaryMap::new(),
             sized: vec![None; program.tiles.len()],
             names,
             report: Report::new(program, names),
@@ -215,11 +218,9 @@ impl Verifier<'_> {
             // A mistake is not also told its consequences.
             let placed = structure::placement(&mut self.cx, here);
             let defined = self.values.check(&mut self.cx, here);
-            if placed && defined {
-                comm::check(&mut self.cx, here);
-                if types::check(&mut self.cx, here) && here.reached {
-                    bounds::check(&mut self.cx, here);
-                }
+            let sound = placed && defined && comm::check(&mut self.cx, here) && types::check(&mut self.cx, here);
+            if sound && here.reached {
+                bounds::check(&mut self.cx, here);
             }
             self.signals.note(&mut self.cx, here);
             self.uses.check(&mut self.cx, here);

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use crate::ir::print::Text;
 use crate::ir::program::Param;
-use crate::ir::{Extent, Op, Program, Scalar, Tensor, Tile};
+use crate::ir::{Array, Extent, Op, Program, Scalar, Tensor, Tile, Var};
 
 /// The program's text, made when the first finding needs it.
 #[derive(Clone, Copy)]
@@ -74,7 +74,17 @@ impl<'a> Names<'a> {
         self.text().tile(tile)
     }
 
-    /// `t is tile [1, 256] f32`.
+    /// A variable's name.
+    pub fn var(self, var: Var) -> &'a str {
+        self.text().var(var)
+    }
+
+    /// A local array's name.
+    pub fn array(self, array: Array) -> &'a str {
+        self.text().array(array)
+    }
+
+    /// `t is a tile [1, 256] f32`.
     pub fn tile_is(self, tile: Tile) -> String {
         let data = &self.program.tiles[tile];
         format!("{} is a tile {} {}", self.tile(tile), self.shape(&data.shape), data.dtype)

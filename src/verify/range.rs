@@ -505,7 +505,10 @@ mod tests {
     #[test]
     fn quotients_by_an_interval_around_zero_reach_both_ends() {
         let a = Interval { min: -7, max: 5 };
-        assert_eq!(Interval::binary(BinaryOp::Div, a, Interval { min: -2, max: 3 }, Interval::ALL), Interval { min: -7, max: 7 });
+        assert_eq!(
+            Interval::binary(BinaryOp::Div, a, Interval { min: -2, max: 3 }, Interval::ALL),
+            Interval { min: -7, max: 7 }
+        );
         assert_eq!(Interval::binary(BinaryOp::Rem, a, Interval::point(4), Interval::ALL), Interval { min: -3, max: 3 });
     }
 }

@@ -197,7 +197,6 @@ fn uses_and_definitions(program: &Program, op: Op, used: &mut Vec<Value>, made: 
 fn undefined(cx: &mut Context, op: Op, value: Value) {
     let program = cx.program;
     let names = cx.names;
-    let or = |name: &Option<String>, otherwise: &str| name.clone().unwrap_or_else(|| otherwise.into());
     let no_loc = Loc::default();
     let (name, loc) = match value {
         Value::Scalar(s) => {
@@ -209,8 +208,8 @@ fn undefined(cx: &mut Context, op: Op, value: Value) {
         }
         Value::Tensor(t) => (names.tensor(t), program.tensors[t].loc),
         Value::Tile(t) => (names.tile(t).into(), program.tiles[t].loc),
-        Value::Var(v) => (or(&program.vars[v].name, "the variable"), no_loc),
-        Value::Array(a) => (or(&program.arrays[a].name, "the array"), no_loc),
+        Value::Var(v) => (names.var(v).into(), no_loc),
+        Value::Array(a) => (names.array(a).into(), no_loc),
         Value::Buffer(b) => (program.buffers[b].name.clone(), program.buffers[b].loc),
     };
     let place = program.place(loc);

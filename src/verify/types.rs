@@ -92,10 +92,16 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
     let op = here.op;
     let kind = cx.kind(op);
     match kind {
-        OpKind::Scalar { dst, expr } => expression(cx, op, *dst, expr),
+        OpKind::Scalar { dst, expr } => {
+            let mut sound = true;
+            kind.for_each_scalar(|operand| sound &= !cx.untyped[operand]);
+            sound = sound && expression(cx, op, *dst, expr);
+            cx.untyped[*dst] = !sound;
+            sound
+        }
         OpKind::VarDef { var, init: value } | OpKind::VarSet { var, value } => {
-            let ty = cx.program.vars[*var].ty;
-            convertible(cx, op, *value, ty.dtype(), "the variable")
+            let (ty, name) = (cx.program.vars[*var].ty, cx.names.var(*var));
+            convertible(cx, op, *value, ty.dtype(), name)
         }
         OpKind::VarGet { .. } | OpKind::At { .. } => true,
         OpKind::ArrayDef { array, fill } => array_size(cx, op, *array) & array_value(cx, op, *array, *fill),
@@ -293,7 +299,7 @@ fn fitting_literal(cx: &mut Context, op: Op, literal: Scalar, dtype: DType) -> b
 }
 
 fn integer(cx: &mut Context, op: Op, scalar: Scalar, what: &str) -> bool {
-    let sound = ty(cx, scalar).is_int();
+    let sound = ty(cx, scalar).is_int() || cx.untyped[scalar];
     if !sound {
         let program = cx.program;
         let names = cx.names;
@@ -306,7 +312,7 @@ fn integer(cx: &mut Context, op: Op, scalar: Scalar, what: &str) -> bool {
 }
 
 fn condition(cx: &mut Context, op: Op, cond: Scalar) -> bool {
-    let sound = ty(cx, cond) == ScalarType::Bool;
+    let sound = ty(cx, cond) == ScalarType::Bool || cx.untyped[cond];
     if !sound {
         let program = cx.program;
         let names = cx.names;
@@ -323,6 +329,7 @@ fn condition(cx: &mut Context, op: Op, cond: Scalar) -> bool {
 pub(super) fn converts(cx: &Context, value: Scalar, dtype: DType) -> bool {
     match ty(cx, value) {
         _ if dtype.is_storage_only() => false,
+        _ if cx.untyped[value] => true,
         _ if cx.program.is_int_literal(value) => dtype != DType::Bool,
         ScalarType::I32 | ScalarType::I64 => !dtype.is_float() && dtype != DType::Bool,
         ScalarType::F32 => dtype.is_float(),
@@ -343,6 +350,7 @@ fn convertible(cx: &mut Context, op: Op, value: Scalar, dtype: DType, target: &s
     let from = ty(cx, value);
     let text = names.scalar(value);
     let hint = match dtype.scalar() {
+        Some(ScalarType::Bool) if cx.program.is_int_literal(value) => "write true or false".into(),
         Some(ScalarType::Bool) => format!("compare it: {text} != 0"),
         Some(to) => format!("write cast({text}, {to})"),
         None => String::new(),
@@ -354,14 +362,19 @@ fn convertible(cx: &mut Context, op: Op, value: Scalar, dtype: DType, target: &s
 }
 
 fn array_value(cx: &mut Context, op: Op, array: Array, value: Scalar) -> bool {
-    let name = cx.program.arrays[array].name.clone().unwrap_or_else(|| "the array".into());
-    convertible(cx, op, value, cx.program.arrays[array].ty.dtype(), &name)
+    convertible(cx, op, value, cx.program.arrays[array].ty.dtype(), cx.names.array(array))
 }
 
 fn array_size(cx: &mut Context, op: Op, array: Array) -> bool {
     let data = &cx.program.arrays[array];
-    let name = data.name.clone().unwrap_or_else(|| "the array".into());
-    check_shape(cx, Subject::Op(op), &name, data.ty.dtype(), &[data.len], Sizes { fixed: true, least: 0 })
+    check_shape(
+        cx,
+        Subject::Op(op),
+        cx.names.array(array),
+        data.ty.dtype(),
+        &[data.len],
+        Sizes { fixed: true, least: 0 },
+    )
 }
 
 // Tensors.
@@ -505,7 +518,11 @@ fn same_tile_shape(cx: &mut Context, op: Op, a: Tile, b: Tile) -> bool {
             names.tile(b),
             names.shape(y)
         );
-        cx.find(&rules::TILE_SHAPES, op, message).hint("tiles are combined element by element, without broadcasting");
+        let hint = match cx.kind(op) {
+            OpKind::Copy { .. } | OpKind::Cast { .. } => "a tile keeps its shape; give the result a name of its own",
+            _ => "tiles are combined element by element, without broadcasting",
+        };
+        cx.find(&rules::TILE_SHAPES, op, message).hint(hint);
     }
     sound
 }

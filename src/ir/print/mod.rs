@@ -10,7 +10,7 @@ mod names;
 
 use std::fmt::Write;
 
-use super::entity::{Block, Extent, Op, Scalar, Tensor, Tile};
+use super::entity::{Array, Block, Extent, Op, Scalar, Tensor, Tile, Var};
 use super::extent::ExtentData;
 use super::op::{Expr, OpKind, Operand, Region, Staging, TileOrScalar};
 use super::program::{BufferSize, Param, Program, TensorDef};
@@ -112,6 +112,16 @@ impl<'p> Text<'p> {
     /// A tile's name.
     pub fn tile(&self, tile: Tile) -> &str {
         &self.names.tiles[tile]
+    }
+
+    /// A variable's name.
+    pub fn var(&self, var: Var) -> &str {
+        &self.names.vars[var]
+    }
+
+    /// A local array's name.
+    pub fn array(&self, array: Array) -> &str {
+        &self.names.arrays[array]
     }
 
     /// A tensor's type: `window[world, 1] i32`.
