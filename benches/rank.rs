@@ -1,9 +1,7 @@
 //! One rank of a team: what a row's measuring function works with.
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -13,13 +11,14 @@ use crate::board::Board;
 use crate::limits;
 use crate::row::Row;
 
-/// Variables that tell a process that it is a rank, and which.
+/// Variables that tell a process that it is a rank of a team, and what to measure.
 pub const ROW: &str = "PLD_BENCH_ROW";
-pub const RANK: &str = "PLD_BENCH_RANK";
-pub const RANKS: &str = "PLD_BENCH_RANKS";
 pub const BOARD: &str = "PLD_BENCH_BOARD";
 pub const QUICK: &str = "PLD_BENCH_QUICK";
-pub const MEETING: &str = "PLD_BENCH_MEETING";
+/// Those by which the library lets ranks meet.
+pub const RANK: &str = "PLD_RANK";
+pub const RANKS: &str = "PLD_WORLD_SIZE";
+pub const JOB: &str = "PLD_JOB";
 
 /// Samples of each series that a team takes.
 const SAMPLES: u32 = 3;
@@ -33,7 +32,6 @@ pub struct Bench {
     ranks: u32,
     quick: bool,
     board: Board,
-    meeting: PathBuf,
 }
 
 /// Keeps this thread on the CPU of `rank`; all that is compared is placed so.
@@ -58,13 +56,9 @@ pub fn main(rows: &[Row]) -> Option<Result<(), String>> {
     Some(Bench::from_environment().and_then(|bench| (row.measure)(&bench)))
 }
 
-fn variable(name: &str) -> Result<OsString, String> {
-    std::env::var_os(name).ok_or_else(|| format!("{name} is not set"))
-}
-
 fn number(name: &str) -> Result<u32, String> {
-    let text = variable(name)?;
-    text.to_str().and_then(|t| t.parse().ok()).ok_or_else(|| format!("{name} is {text:?}, not a number"))
+    let text = std::env::var(name).map_err(|e| format!("{name}: {e}"))?;
+    text.parse().map_err(|_| format!("{name} is {text:?}, not a number"))
 }
 
 impl Bench {
@@ -75,8 +69,7 @@ impl Bench {
         // SAFETY: the process that started this one made the file, left it open here, and nothing else here owns it.
         let file = unsafe { OwnedFd::from_raw_fd(number(BOARD)? as i32) };
         let board = Board::open(&file).map_err(|e| format!("board: {e}"))?;
-        let meeting = PathBuf::from(variable(MEETING)?);
-        Ok(Self { rank, ranks, quick: number(QUICK)? != 0, board, meeting })
+        Ok(Self { rank, ranks, quick: number(QUICK)? != 0, board })
     }
 
     /// This rank.
@@ -92,11 +85,6 @@ impl Bench {
     /// The memory that the ranks share.
     pub fn board(&self) -> Board {
         self.board
-    }
-
-    /// Where the ranks of a world may meet.
-    pub fn meeting(&self) -> &PathBuf {
-        &self.meeting
     }
 
     /// How often to do what should be done `full` times; less if nobody looks at the numbers.

@@ -2,8 +2,8 @@
 
 use std::ffi::OsStr;
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -28,7 +28,8 @@ pub struct Named {
 pub fn measure(row: &Row, quick: bool) -> Result<Vec<Named>, String> {
     let board = board::create().map_err(|e| format!("board: {e}"))?;
     let program = std::env::current_exe().map_err(|e| format!("own program: {e}"))?;
-    let meeting = Meeting::new()?;
+    static TEAMS: AtomicU32 = AtomicU32::new(0);
+    let job = format!("pld-bench-{}-{}", std::process::id(), TEAMS.fetch_add(1, Ordering::Relaxed));
     let mut team = Team { members: Vec::new() };
     for rank in 0..row.ranks {
         let mut command = Command::new(&program);
@@ -38,7 +39,7 @@ pub fn measure(row: &Row, quick: bool) -> Result<Vec<Named>, String> {
             .env(rank::RANKS, row.ranks.to_string())
             .env(rank::BOARD, board.as_raw_fd().to_string())
             .env(rank::QUICK, u8::from(quick).to_string())
-            .env(rank::MEETING, meeting.path.join("world"))
+            .env(rank::JOB, &job)
             .stdout(if rank == 0 { Stdio::piped() } else { Stdio::null() });
         team.members.push(spawn(command)?);
     }
@@ -66,30 +67,6 @@ fn parse(line: &str, around: Option<(f64, f64)>) -> Option<Named> {
         _ => return None,
     };
     Some(Named { series, sample: Sample { value, before, after } })
-}
-
-/// A folder that only this user can enter, for a world's ranks to meet in.
-struct Meeting {
-    path: PathBuf,
-}
-
-impl Meeting {
-    fn new() -> Result<Self, String> {
-        use std::os::unix::fs::DirBuilderExt;
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("pld-bench-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok(Self { path })
-    }
-}
-
-impl Drop for Meeting {
-    fn drop(&mut self) {
-        // Nothing depends on it, and a temporary folder is cleaned by the system in the end.
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
 }
 
 /// Processes that end together. They are ended when dropped.

@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use pld::runtime::{Arg, CompileOptions, Executable};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::limits::copies;
 use crate::limits::{self, CopySpeed, Copying, Signal};
 use crate::rank::{Bench, microseconds};
 use crate::row::{LIMIT, Row, Target, Unit, VALUE};
-use crate::session::{compile, create, join, launch, program, tensor};
+use crate::session::{Program, World, int, tensor};
 
 /// The rows `core/...`.
 pub fn rows() -> Vec<Row> {
@@ -79,15 +78,16 @@ host (x: tensor[1, 2] f32 in, rounds: i32) {
 /// One way of a ping-pong inside one launch.
 fn put_notify(bench: &Bench) -> Result<(), String> {
     let (board, rank, rounds) = (bench.board(), bench.rank(), bench.times(20_000));
-    let executable = compile(PUT_NOTIFY, &join(bench)?, false)?;
+    let world = World::join(bench)?;
+    let executable = world.compile(&Program::parse(PUT_NOTIFY)?, false)?;
     let mut x = [1.0, 2.0];
-    let arguments = [tensor(&mut x, &[1, 2]), Arg::Int(i64::from(rounds))];
+    let arguments = [tensor(&mut x, &[1, 2]), int(i64::from(rounds))];
     bench.sample(&mut [
         ("limit:store", &mut || Ok(limits::trip(board, rank, rounds, Signal::Store))),
         ("limit:add", &mut || Ok(limits::trip(board, rank, rounds, Signal::Add))),
         (VALUE, &mut || {
             limits::align(board, rank);
-            Ok(microseconds(1, |_| launch(&executable, &arguments))? / f64::from(rounds) / 2.0)
+            Ok(microseconds(1, |_| executable.launch(&arguments))? / f64::from(rounds) / 2.0)
         }),
     ])
 }
@@ -128,15 +128,16 @@ host (x: tensor[1, N] f32 in, times: i32, epoch: i32) {{
 fn put_bandwidth(bench: &Bench, bytes: usize) -> Result<(), String> {
     let elements = bytes / size_of::<f32>();
     let times = bench.times(copies(bytes));
-    let executable = compile(&put_text(elements), &join(bench)?, true)?;
+    let world = World::join(bench)?;
+    let executable = world.compile(&Program::parse(&put_text(elements))?, true)?;
     let mut x: Vec<f32> = (0..elements).map(|i| i as f32).collect();
     let shape = [1, elements as i64];
     let x = tensor(&mut x, &shape);
     let mut epoch = 0;
     let mut put = || {
         epoch += 1;
-        let arguments = [x, Arg::Int(i64::from(times)), Arg::Int(epoch)];
-        let time = microseconds(1, |_| launch(&executable, &arguments))?;
+        let arguments = [x, int(i64::from(times)), int(epoch)];
+        let time = microseconds(1, |_| executable.launch(&arguments))?;
         Ok(bytes as f64 * f64::from(times) / time / 1e3)
     };
     if bench.rank() != 0 {
@@ -173,19 +174,20 @@ host () {
 /// A launch that does nothing, by ranks that need not wait for each other.
 fn launch_spmd(bench: &Bench) -> Result<(), String> {
     let times = bench.times(20_000);
-    let executable = compile(EMPTY, &join(bench)?, true)?;
-    bench.sample(&mut [(VALUE, &mut || Ok(microseconds(times, |_| launch(&executable, &[]))? * 1e3))])
+    let world = World::join(bench)?;
+    let executable = world.compile(&Program::parse(EMPTY)?, true)?;
+    bench.sample(&mut [(VALUE, &mut || Ok(microseconds(times, |_| executable.launch(&[]))? * 1e3))])
 }
 
 /// A launch that does nothing, by two threads of this process.
 fn launch_thread(bench: &Bench) -> Result<(), String> {
     let times = bench.times(20_000);
-    let world = create(2)?;
-    let executable = compile(EMPTY, &world, true)?;
+    let world = World::create(2)?;
+    let executable = world.compile(&Program::parse(EMPTY)?, true)?;
     bench.sample(&mut [
         ("limit:store", &mut || Ok(limits::hand_off(times, 1, Signal::Store) * 1e3)),
         ("limit:add", &mut || Ok(limits::hand_off(times, 1, Signal::Add) * 1e3)),
-        (VALUE, &mut || Ok(microseconds(times, |_| launch(&executable, &[]))? * 1e3)),
+        (VALUE, &mut || Ok(microseconds(times, |_| executable.launch(&[]))? * 1e3)),
     ])
 }
 
@@ -214,7 +216,8 @@ host (x: tensor[1, 2] f32 in, epoch: i32) {
 /// Launches in which both ranks put, notify and wait.
 fn launch_notify_wait(bench: &Bench) -> Result<(), String> {
     let (board, rank, times) = (bench.board(), bench.rank(), bench.times(20_000));
-    let executable = compile(NOTIFY_WAIT, &join(bench)?, true)?;
+    let world = World::join(bench)?;
+    let executable = world.compile(&Program::parse(NOTIFY_WAIT)?, true)?;
     let mut x = [1.0, 2.0];
     let x = tensor(&mut x, &[1, 2]);
     let mut epoch = 0;
@@ -225,7 +228,7 @@ fn launch_notify_wait(bench: &Bench) -> Result<(), String> {
             limits::align(board, rank);
             microseconds(times, |_| {
                 epoch += 1;
-                launch(&executable, &[x, Arg::Int(epoch)])
+                executable.launch(&[x, int(epoch)])
             })
         }),
     ])
@@ -236,7 +239,8 @@ const ALL_REDUCE: &str = include_str!("../../examples/pld/allreduce.pld");
 /// The guide's all-reduce, launch after launch.
 fn all_reduce(bench: &Bench) -> Result<(), String> {
     let (board, rank, times) = (bench.board(), bench.rank(), bench.times(20_000));
-    let executable = compile(ALL_REDUCE, &join(bench)?, false)?;
+    let world = World::join(bench)?;
+    let executable = world.compile(&Program::parse(ALL_REDUCE)?, false)?;
     let mut input: Vec<f32> = (0..256).map(|i| (rank * 1000 + i) as f32).collect();
     let mut output = vec![0.0; 256];
     let arguments = [tensor(&mut input, &[1, 256]), tensor(&mut output, &[1, 256])];
@@ -244,7 +248,7 @@ fn all_reduce(bench: &Bench) -> Result<(), String> {
         (LIMIT, &mut || Ok(limits::all_reduce(board, rank, times))),
         (VALUE, &mut || {
             limits::align(board, rank);
-            microseconds(times, |_| launch(&executable, &arguments))
+            microseconds(times, |_| executable.launch(&arguments))
         }),
     ])?;
     match output.iter().enumerate().find(|(i, sum)| **sum != (1000 + 2 * i) as f32) {
@@ -256,12 +260,9 @@ fn all_reduce(bench: &Bench) -> Result<(), String> {
 /// From the program to code that can be launched; verified on the way.
 fn compile_all_reduce(bench: &Bench) -> Result<(), String> {
     let times = bench.times(20);
-    let program = program(ALL_REDUCE)?;
-    let world = create(2)?;
-    bench.sample(&mut [(VALUE, &mut || {
-        let compile = |_| Executable::compile(&program, &world, &CompileOptions::default()).map(drop);
-        Ok(microseconds(times, compile).map_err(|e| e.to_string())? / 1e3)
-    })])
+    let program = Program::parse(ALL_REDUCE)?;
+    let world = World::create(2)?;
+    bench.sample(&mut [(VALUE, &mut || Ok(microseconds(times, |_| world.compile(&program, false).map(drop))? / 1e3))])
 }
 
 const BARRIER: &str = "
@@ -289,11 +290,12 @@ host (rounds: i32) {
 /// only once a barrier.
 fn barrier(bench: &Bench) -> Result<(), String> {
     let (board, ranks, rounds) = (bench.board(), bench.ranks(), bench.times(400));
-    let executable = compile(BARRIER, &join(bench)?, false)?;
+    let world = World::join(bench)?;
+    let executable = world.compile(&Program::parse(BARRIER)?, false)?;
     bench.sample(&mut [
         (LIMIT, &mut || Ok(limits::barrier(board, ranks, rounds))),
         (VALUE, &mut || {
-            let time = microseconds(1, |_| launch(&executable, &[Arg::Int(i64::from(rounds))]))?;
+            let time = microseconds(1, |_| executable.launch(&[int(i64::from(rounds))]))?;
             Ok(time / f64::from(rounds))
         }),
     ])
@@ -302,7 +304,8 @@ fn barrier(bench: &Bench) -> Result<(), String> {
 /// CPU time of a rank whose peer comes late.
 fn wait_cpu(bench: &Bench) -> Result<(), String> {
     let (rank, late) = (bench.rank(), Duration::from_millis(u64::from(bench.times(1000))));
-    let executable = compile(NOTIFY_WAIT, &join(bench)?, true)?;
+    let world = World::join(bench)?;
+    let executable = world.compile(&Program::parse(NOTIFY_WAIT)?, true)?;
     let mut x = [1.0, 2.0];
     let x = tensor(&mut x, &[1, 2]);
     let mut epoch = 0;
@@ -312,7 +315,7 @@ fn wait_cpu(bench: &Bench) -> Result<(), String> {
         }
         epoch += 1;
         let (begin, used) = (Instant::now(), cpu_time());
-        launch(&executable, &[x, Arg::Int(epoch)])?;
+        executable.launch(&[x, int(epoch)])?;
         Ok(100.0 * (cpu_time() - used).as_secs_f64() / begin.elapsed().as_secs_f64())
     })])
 }
