@@ -13,6 +13,7 @@ use super::entity::*;
 use super::extent::{DimData, ExtentData, MAX_NODES, Shape};
 use super::op::{Dims, Expr, OpKind, Operand, Region, Staging, TileOrScalar};
 use super::program::*;
+use super::syntax::KEYWORDS;
 use super::types::*;
 
 /// Most dimensions of a tensor, window or tile.
@@ -37,58 +38,6 @@ pub const BAD_SHAPE: Code = Code("PLD-B006");
 pub const TOO_DEEP: Code = Code("PLD-B007");
 /// An argument of a call is not one of the values that it can have.
 pub const BAD_ARGUMENT: Code = Code("PLD-B008");
-
-/// Words with a meaning of their own in program text, which cannot be names; sorted. (Words that are only looked for
-/// where no name can stand, such as `out` or `step`, are free.)
-pub const KEYWORDS: &[&str] = &[
-    "add",
-    "alloc_window",
-    "and",
-    "array",
-    "at",
-    "cast",
-    "clamp",
-    "col_max",
-    "col_sum",
-    "const",
-    "copy",
-    "dim",
-    "dispatch",
-    "div",
-    "else",
-    "entry",
-    "false",
-    "for",
-    "full",
-    "get",
-    "host",
-    "if",
-    "inf",
-    "load",
-    "max",
-    "min",
-    "mul",
-    "nan",
-    "not",
-    "notify",
-    "or",
-    "program",
-    "put",
-    "ranks",
-    "remote_load",
-    "remote_store",
-    "row_max",
-    "row_sum",
-    "select",
-    "slice",
-    "store",
-    "sub",
-    "true",
-    "var",
-    "wait",
-    "window",
-    "world",
-];
 
 /// An open block.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +78,7 @@ impl Builder {
     /// Begins a program.
     pub fn new(name: &str) -> Self {
         let mut builder = Self::default();
-        builder.check_name("program", name);
+        builder.check_label("program", name);
         builder.program.name = name.into();
         builder
     }
@@ -196,14 +145,20 @@ impl Builder {
 
     // Names and sizes.
 
-    fn check_name(&mut self, what: &str, name: &str) {
+    /// The name of a program, entry or task: these stand apart from values, so a word of the language will do.
+    fn check_label(&mut self, what: &str, name: &str) -> bool {
         let mut chars = name.chars();
         let head = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
         let shaped = head && chars.all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !shaped {
             let hint = "a name is a letter or _, then letters, digits and _";
             self.mistake(BAD_NAME, format!("{name:?} cannot name a {what}"), hint);
-        } else if KEYWORDS.contains(&name) || DType::from_name(name).is_some() {
+        }
+        shaped
+    }
+
+    fn check_name(&mut self, what: &str, name: &str) {
+        if self.check_label(what, name) && (KEYWORDS.contains(&name) || DType::from_name(name).is_some()) {
             self.mistake(BAD_NAME, format!("{name:?} cannot name a {what}: it is a word of the language"), "");
         }
     }
@@ -526,7 +481,7 @@ impl Builder {
 
     /// Begins an entry.
     pub fn entry_begin(&mut self, name: &str) -> Entry {
-        self.check_name("entry", name);
+        self.check_label("entry", name);
         if !self.entry_names.insert(name.into()) {
             self.mistake(BAD_NAME, format!("entry {name:?} is declared twice"), "");
         }
@@ -592,7 +547,7 @@ impl Builder {
 
     /// Begins a task.
     pub fn at_begin(&mut self, name: &str) -> Task {
-        self.check_name("task", name);
+        self.check_label("task", name);
         let body = self.block();
         let task = self.program.tasks.push(TaskData { name: name.into(), loc: self.loc });
         self.push(OpKind::At { task, body });

@@ -78,6 +78,12 @@ impl<'t> Lexer<'t> {
         self.rest
     }
 
+    /// The first character of the next lines that is more than space or comment.
+    pub(super) fn next_line_start(&self) -> Option<char> {
+        let mut lines = self.rest.lines().map(|line| line.trim_start_matches([' ', '\t', '\r']));
+        lines.find(|line| !line.is_empty() && !line.starts_with('#')).and_then(|line| line.chars().next())
+    }
+
     /// The mistakes since the last call.
     pub(super) fn take_mistakes(&mut self) -> Vec<(Position, LexMistake)> {
         std::mem::take(&mut self.mistakes)
@@ -181,4 +187,54 @@ impl<'t> Lexer<'t> {
 
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tokens with their columns, and what is wrong with them.
+    fn tokens(text: &str) -> (Vec<(u32, Token<'_>)>, Vec<LexMistake>) {
+        let mut lexer = Lexer::new(text);
+        let mut found = Vec::new();
+        loop {
+            let (at, token) = lexer.token();
+            if token == Token::End {
+                return (found, lexer.take_mistakes().into_iter().map(|(_, m)| m).collect());
+            }
+            found.push((at.column, token));
+        }
+    }
+
+    #[test]
+    fn points_belong_to_numbers_or_ranges() {
+        use Token::*;
+        assert_eq!(tokens("0..n").0, [(1, Int(0)), (2, Symbol("..")), (4, Name("n"))]);
+        assert_eq!(tokens("1.5..2").0, [(1, Float(1.5)), (4, Symbol("..")), (6, Int(2))]);
+        assert_eq!(tokens("2e3 2e 2.0e-1").0[0], (1, Float(2000.0)));
+        assert_eq!(tokens("2e").1.len(), 1, "an exponent has digits");
+        assert_eq!(tokens("1.").1.len(), 1);
+        assert_eq!(tokens("1.x").1.len(), 1);
+    }
+
+    #[test]
+    fn the_longest_symbol_wins() {
+        use Token::*;
+        let symbols = ["<-", "-", "<=", "<", "=", "==", "+=", "->", "..", "@"];
+        let text = symbols.join(" ");
+        let found: Vec<Token> = tokens(&text).0.into_iter().map(|(_, token)| token).collect();
+        assert_eq!(found, symbols.map(Symbol));
+        assert_eq!(tokens("a<-b").0.len(), 3);
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_skipped_at_once() {
+        let (found, mistakes) = tokens("a $$$ b \u{e9}\u{e8} c # $\nd");
+        let names: Vec<(u32, Token)> = found.into_iter().filter(|(_, t)| *t != Token::Newline).collect();
+        assert_eq!(
+            names,
+            [(1, Token::Name("a")), (7, Token::Name("b")), (12, Token::Name("c")), (1, Token::Name("d"))]
+        );
+        assert_eq!(mistakes, [LexMistake::Character('$'), LexMistake::Character('\u{e9}')]);
+    }
 }

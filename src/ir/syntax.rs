@@ -8,6 +8,58 @@ pub const LINE_WIDTH: usize = 100;
 /// Most expressions inside one another that the parser reads: well above what the printer nests.
 pub const MAX_EXPRESSION_NESTING: usize = 200;
 
+/// Words with a meaning of their own in program text, which cannot be names; sorted. (Words that are only looked for
+/// where no name can stand, such as `out` or `step`, are free.)
+pub const KEYWORDS: &[&str] = &[
+    "add",
+    "alloc_window",
+    "and",
+    "array",
+    "at",
+    "cast",
+    "clamp",
+    "col_max",
+    "col_sum",
+    "const",
+    "copy",
+    "dim",
+    "dispatch",
+    "div",
+    "else",
+    "entry",
+    "false",
+    "for",
+    "full",
+    "get",
+    "host",
+    "if",
+    "inf",
+    "load",
+    "max",
+    "min",
+    "mul",
+    "nan",
+    "not",
+    "notify",
+    "or",
+    "program",
+    "put",
+    "ranks",
+    "remote_load",
+    "remote_store",
+    "row_max",
+    "row_sum",
+    "select",
+    "slice",
+    "store",
+    "sub",
+    "true",
+    "var",
+    "wait",
+    "window",
+    "world",
+];
+
 /// How tightly an expression binds, loosest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precedence {

@@ -1,16 +1,32 @@
 //! Element types as Rust types: in memory, and in the type that they are computed in.
 
+use std::mem::MaybeUninit;
+
 use half::{bf16, f16};
 
 use super::level::Simd;
 use super::small_float;
 
-/// Elements that a body handles at once: enough for two registers of f32 at the widest level. It is the same at every
-/// level, so that sums add up in the same order everywhere.
-pub(super) const BLOCK: usize = 32;
+/// Elements that a body handles at once, between buffers that stay in the first-level cache.
+pub(super) const CHUNK: usize = 256;
 
-/// A block of elements.
-pub(super) type Block<T> = [T; BLOCK];
+/// A buffer for a chunk's values; at first it holds none.
+#[repr(C, align(64))]
+pub(super) struct Chunk<T>(MaybeUninit<[T; CHUNK]>);
+
+impl<T> Chunk<T> {
+    /// A buffer without values.
+    #[inline(always)]
+    pub(super) fn new() -> Chunk<T> {
+        Chunk(MaybeUninit::uninit())
+    }
+
+    /// Where its [`CHUNK`] values are.
+    #[inline(always)]
+    pub(super) fn as_mut_ptr(&mut self) -> *mut T {
+        self.0.as_mut_ptr().cast()
+    }
+}
 
 /// A bool in memory: any nonzero byte is true; we write 1.
 #[derive(Clone, Copy)]
@@ -32,8 +48,8 @@ pub(super) trait Element: Copy + 'static {
     /// The type that elements are computed and converted in.
     type Wide: Copy;
 
-    /// A value to fill unused places of a block with; as a divisor it is harmless.
-    const FILLER: Self;
+    /// How many elements [`Element::read`] takes at most.
+    const AT_ONCE: usize = CHUNK;
 
     /// The element in the low bits of `bits`.
     fn from_bits(bits: u64) -> Self;
@@ -44,54 +60,31 @@ pub(super) trait Element: Copy + 'static {
     /// The element nearest to a value.
     fn narrow(value: Self::Wide) -> Self;
 
-    /// The values of a block.
+    /// Address of the values of `n` ≤ `AT_ONCE` elements: the elements' own, or that of `buffer`, which then has them.
     ///
     /// # Safety
-    /// The caller is compiled for `L` and runs on a CPU that has it.
+    /// `n` elements at `src` can be read; the caller is compiled for `L` and runs on a CPU that has it.
     #[inline(always)]
-    unsafe fn widen_block<L: Simd>(x: &Block<Self>) -> Block<Self::Wide> {
-        let mut wide = [Self::FILLER.widen(); BLOCK];
-        for i in 0..BLOCK {
-            wide[i] = x[i].widen();
+    unsafe fn read<L: Simd>(src: *const Self, n: usize, buffer: &mut Chunk<Self::Wide>) -> *const Self::Wide {
+        let wide = buffer.as_mut_ptr();
+        for i in 0..n {
+            // SAFETY: i < n ≤ CHUNK.
+            unsafe { wide.add(i).write(src.add(i).read().widen()) };
         }
         wide
     }
 
-    /// The elements nearest to the values of a block.
+    /// Writes the elements nearest to `n` values.
     ///
     /// # Safety
-    /// The caller is compiled for `L` and runs on a CPU that has it.
+    /// `n` values can be read, `n` elements at `dst` can be written, and they do not overlap; the caller is compiled for
+    /// `L` and runs on a CPU that has it.
     #[inline(always)]
-    unsafe fn narrow_block<L: Simd>(values: &Block<Self::Wide>) -> Block<Self> {
-        let mut narrow = [Self::FILLER; BLOCK];
-        for i in 0..BLOCK {
-            narrow[i] = Self::narrow(values[i]);
+    unsafe fn write<L: Simd>(dst: *mut Self, values: *const Self::Wide, n: usize) {
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { dst.add(i).write(Self::narrow(values.add(i).read())) };
         }
-        narrow
-    }
-
-    /// The values of the `n` ≤ [`BLOCK`] elements at `src`; the block's other places hold a filler.
-    ///
-    /// # Safety
-    /// `n` elements at `src` can be read; and as for [`Element::widen_block`].
-    #[inline(always)]
-    unsafe fn load<L: Simd>(src: *const Self, n: usize) -> Block<Self::Wide> {
-        let mut block = [Self::FILLER; BLOCK];
-        // SAFETY: n elements are readable, and a block has at least as many places.
-        unsafe {
-            block.as_mut_ptr().copy_from_nonoverlapping(src, n);
-            Self::widen_block::<L>(&block)
-        }
-    }
-
-    /// Writes the first `n` ≤ [`BLOCK`] values of a block to `dst`.
-    ///
-    /// # Safety
-    /// `n` elements at `dst` can be written; and as for [`Element::narrow_block`].
-    #[inline(always)]
-    unsafe fn store<L: Simd>(dst: *mut Self, values: &Block<Self::Wide>, n: usize) {
-        // SAFETY: n elements are writable, and a block has at least as many.
-        unsafe { dst.copy_from_nonoverlapping(Self::narrow_block::<L>(values).as_ptr(), n) }
     }
 }
 
@@ -131,10 +124,10 @@ pub(super) trait Convert<T> {
 }
 
 macro_rules! native {
-    ($($ty:ty: $one:literal, $from_bits:expr;)*) => {$(
+    ($($ty:ty: $from_bits:expr;)*) => {$(
         impl Element for $ty {
             type Wide = $ty;
-            const FILLER: $ty = $one;
+            const AT_ONCE: usize = usize::MAX;
 
             #[inline(always)]
             fn from_bits(bits: u64) -> $ty {
@@ -150,9 +143,12 @@ macro_rules! native {
             fn narrow(value: $ty) -> $ty {
                 value
             }
-        }
 
-        convert!($ty => f32, i8, u8, i16, u16, i32, u32, i64, u64);
+            #[inline(always)]
+            unsafe fn read<L: Simd>(src: *const $ty, _: usize, _: &mut Chunk<$ty>) -> *const $ty {
+                src
+            }
+        }
 
         impl Convert<Bool> for $ty {
             #[inline(always)]
@@ -181,20 +177,54 @@ macro_rules! convert {
     )*};
 }
 
+convert!(f32 => f32, u32, i64, u64);
+
+/// As `as`, but in steps that vectorise.
+impl Convert<i32> for f32 {
+    #[inline(always)]
+    fn convert(self) -> i32 {
+        const BEYOND: f32 = 2_147_483_648.0;
+        let within = (-BEYOND..BEYOND).contains(&self);
+        // SAFETY: the number is in the range of i32.
+        let truncated: i32 = unsafe { if within { self } else { 0.0 }.to_int_unchecked() };
+        let high = if self >= BEYOND { i32::MAX } else { truncated };
+        if self < -BEYOND { i32::MIN } else { high }
+    }
+}
+
+macro_rules! convert_by_i32 {
+    ($($to:ty),*) => {$(
+        /// As `as`, but in steps that vectorise.
+        impl Convert<$to> for f32 {
+            #[inline(always)]
+            fn convert(self) -> $to {
+                let number = if self.is_nan() { 0.0 } else { self };
+                // SAFETY: the number is in the range of the type, so in that of i32.
+                let truncated: i32 = unsafe { number.clamp(<$to>::MIN as f32, <$to>::MAX as f32).to_int_unchecked() };
+                truncated as $to
+            }
+        }
+    )*};
+}
+
+convert_by_i32!(i8, u8, i16, u16);
+
 native! {
-    f32: 1.0, |bits| f32::from_bits(bits as u32);
-    i8: 1, |bits| bits as i8;
-    u8: 1, |bits| bits as u8;
-    i16: 1, |bits| bits as i16;
-    u16: 1, |bits| bits as u16;
-    i32: 1, |bits| bits as i32;
-    u32: 1, |bits| bits as u32;
-    i64: 1, |bits| bits as i64;
-    u64: 1, |bits| bits;
+    f32: |bits| f32::from_bits(bits as u32);
+    i8: |bits| bits as i8;
+    u8: |bits| bits as u8;
+    i16: |bits| bits as i16;
+    u16: |bits| bits as u16;
+    i32: |bits| bits as i32;
+    u32: |bits| bits as u32;
+    i64: |bits| bits as i64;
+    u64: |bits| bits;
 }
 
 macro_rules! integer {
     ($($ty:ty),*) => {$(
+        convert!($ty => f32, i8, u8, i16, u16, i32, u32, i64, u64);
+
         impl Number for $ty {
             const ZERO: $ty = 0;
             const LOWEST: $ty = <$ty>::MIN;
@@ -278,7 +308,6 @@ impl Number for f32 {
 
 impl Element for f16 {
     type Wide = f32;
-    const FILLER: f16 = f16::ONE;
 
     #[inline(always)]
     fn from_bits(bits: u64) -> f16 {
@@ -296,21 +325,21 @@ impl Element for f16 {
     }
 
     #[inline(always)]
-    unsafe fn widen_block<L: Simd>(x: &Block<f16>) -> Block<f32> {
+    unsafe fn read<L: Simd>(src: *const f16, n: usize, buffer: &mut Chunk<f32>) -> *const f32 {
         // SAFETY: the caller's promise.
-        unsafe { L::widen_f16(x) }
+        unsafe { L::widen_f16(buffer.as_mut_ptr(), src, n) };
+        buffer.as_mut_ptr()
     }
 
     #[inline(always)]
-    unsafe fn narrow_block<L: Simd>(values: &Block<f32>) -> Block<f16> {
+    unsafe fn write<L: Simd>(dst: *mut f16, values: *const f32, n: usize) {
         // SAFETY: the caller's promise.
-        unsafe { L::narrow_f16(values) }
+        unsafe { L::narrow_f16(dst, values, n) }
     }
 }
 
 impl Element for bf16 {
     type Wide = f32;
-    const FILLER: bf16 = bf16::ONE;
 
     #[inline(always)]
     fn from_bits(bits: u64) -> bf16 {
@@ -334,10 +363,9 @@ impl Element for bf16 {
 }
 
 macro_rules! float8 {
-    ($($ty:ident: $one:literal),*) => {$(
+    ($($ty:ident),*) => {$(
         impl Element for $ty {
             type Wide = f32;
-            const FILLER: $ty = $ty($one);
 
             #[inline(always)]
             fn from_bits(bits: u64) -> $ty {
@@ -357,11 +385,10 @@ macro_rules! float8 {
     )*};
 }
 
-float8!(F8E4M3: 0x38, F8E5M2: 0x3c);
+float8!(F8E4M3, F8E5M2);
 
 impl Element for Bool {
     type Wide = Bool;
-    const FILLER: Bool = Bool(1);
 
     #[inline(always)]
     fn from_bits(bits: u64) -> Bool {

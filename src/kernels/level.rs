@@ -6,8 +6,7 @@
 
 use half::f16;
 
-use super::element::{BLOCK, Block};
-use super::small_float;
+use super::element::Element;
 
 /// A set of instructions that a table of kernels may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,41 +51,35 @@ impl Level {
 
 /// What a body cannot get from the vectoriser.
 pub(super) trait Simd: 'static {
-    /// Widens a block of binary16.
+    /// Widens `n` binary16.
     ///
     /// # Safety
-    /// The caller is compiled for this level and runs on a CPU that has it.
-    unsafe fn widen_f16(x: &Block<f16>) -> Block<f32>;
+    /// `n` elements can be read and as many written; the caller is compiled for this level and its CPU has it.
+    #[inline(always)]
+    unsafe fn widen_f16(dst: *mut f32, src: *const f16, n: usize) {
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { dst.add(i).write(src.add(i).read().widen()) };
+        }
+    }
 
-    /// Rounds a block to binary16, to nearest even.
+    /// Rounds `n` values to binary16, to nearest even.
     ///
     /// # Safety
-    /// The caller is compiled for this level and runs on a CPU that has it.
-    unsafe fn narrow_f16(x: &Block<f32>) -> Block<f16>;
+    /// `n` elements can be read and as many written; the caller is compiled for this level and its CPU has it.
+    #[inline(always)]
+    unsafe fn narrow_f16(dst: *mut f16, src: *const f32, n: usize) {
+        for i in 0..n {
+            // SAFETY: i < n.
+            unsafe { dst.add(i).write(Element::narrow(src.add(i).read())) };
+        }
+    }
 }
 
 /// [`Level::Portable`] as a type.
 pub(super) struct Portable;
 
-impl Simd for Portable {
-    #[inline(always)]
-    unsafe fn widen_f16(x: &Block<f16>) -> Block<f32> {
-        let mut wide = [0.0; BLOCK];
-        for i in 0..BLOCK {
-            wide[i] = small_float::widen::<f16>(u32::from(x[i].to_bits()));
-        }
-        wide
-    }
-
-    #[inline(always)]
-    unsafe fn narrow_f16(x: &Block<f32>) -> Block<f16> {
-        let mut narrow = [f16::ZERO; BLOCK];
-        for i in 0..BLOCK {
-            narrow[i] = f16::from_bits(small_float::narrow::<f16>(x[i]) as u16);
-        }
-        narrow
-    }
-}
+impl Simd for Portable {}
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::{Avx2, Avx512};
@@ -95,67 +88,73 @@ pub(super) use x86::{Avx2, Avx512};
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::*;
+    use super::{Simd, f16};
 
-    /// [`Level::Avx2`] as a type.
+    /// [`super::Level::Avx2`] as a type.
     pub struct Avx2;
 
     impl Simd for Avx2 {
         #[inline(always)]
-        unsafe fn widen_f16(x: &Block<f16>) -> Block<f32> {
-            let mut wide = [0.0; BLOCK];
-            for i in (0..BLOCK).step_by(8) {
-                // SAFETY: 8 elements from i on lie in both blocks; the caller has F16C.
-                unsafe {
-                    let half = _mm_loadu_si128(x.as_ptr().add(i).cast());
-                    _mm256_storeu_ps(wide.as_mut_ptr().add(i), _mm256_cvtph_ps(half));
+        unsafe fn widen_f16(dst: *mut f32, src: *const f16, n: usize) {
+            let full = n - n % 8;
+            // SAFETY: the caller's promise; vectors and rest are the n elements.
+            unsafe {
+                for i in (0..full).step_by(8) {
+                    let half = _mm_loadu_si128(src.add(i).cast());
+                    _mm256_storeu_ps(dst.add(i), _mm256_cvtph_ps(half));
+                }
+                for i in full..n {
+                    let half = _mm_cvtsi32_si128(i32::from(src.add(i).read().to_bits()));
+                    dst.add(i).write(_mm_cvtss_f32(_mm_cvtph_ps(half)));
                 }
             }
-            wide
         }
 
         #[inline(always)]
-        unsafe fn narrow_f16(x: &Block<f32>) -> Block<f16> {
-            let mut narrow = [f16::ZERO; BLOCK];
-            for i in (0..BLOCK).step_by(8) {
-                // SAFETY: 8 elements from i on lie in both blocks; the caller has F16C.
-                unsafe {
-                    let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(x.as_ptr().add(i)));
-                    _mm_storeu_si128(narrow.as_mut_ptr().add(i).cast(), half);
+        unsafe fn narrow_f16(dst: *mut f16, src: *const f32, n: usize) {
+            let full = n - n % 8;
+            // SAFETY: the caller's promise; vectors and rest are the n elements.
+            unsafe {
+                for i in (0..full).step_by(8) {
+                    let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(src.add(i)));
+                    _mm_storeu_si128(dst.add(i).cast(), half);
+                }
+                for i in full..n {
+                    let half = _mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_set_ss(src.add(i).read()));
+                    dst.add(i).write(f16::from_bits(_mm_cvtsi128_si32(half) as u16));
                 }
             }
-            narrow
         }
     }
 
-    /// [`Level::Avx512`] as a type.
+    /// [`super::Level::Avx512`] as a type.
     pub struct Avx512;
 
     impl Simd for Avx512 {
         #[inline(always)]
-        unsafe fn widen_f16(x: &Block<f16>) -> Block<f32> {
-            let mut wide = [0.0; BLOCK];
-            for i in (0..BLOCK).step_by(16) {
-                // SAFETY: 16 elements from i on lie in both blocks; the caller has AVX-512.
-                unsafe {
-                    let half = _mm256_loadu_si256(x.as_ptr().add(i).cast());
-                    _mm512_storeu_ps(wide.as_mut_ptr().add(i), _mm512_cvtph_ps(half));
+        unsafe fn widen_f16(dst: *mut f32, src: *const f16, n: usize) {
+            let full = n - n % 16;
+            // SAFETY: the caller's promise; vectors and rest are the n elements.
+            unsafe {
+                for i in (0..full).step_by(16) {
+                    let half = _mm256_loadu_si256(src.add(i).cast());
+                    _mm512_storeu_ps(dst.add(i), _mm512_cvtph_ps(half));
                 }
+                Avx2::widen_f16(dst.add(full), src.add(full), n - full);
             }
-            wide
         }
 
         #[inline(always)]
-        unsafe fn narrow_f16(x: &Block<f32>) -> Block<f16> {
-            let mut narrow = [f16::ZERO; BLOCK];
-            for i in (0..BLOCK).step_by(16) {
-                // SAFETY: 16 elements from i on lie in both blocks; the caller has AVX-512.
-                unsafe {
-                    let half = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(x.as_ptr().add(i)));
-                    _mm256_storeu_si256(narrow.as_mut_ptr().add(i).cast(), half);
+        unsafe fn narrow_f16(dst: *mut f16, src: *const f32, n: usize) {
+            let full = n - n % 16;
+            // SAFETY: the caller's promise; vectors and rest are the n elements.
+            unsafe {
+                for i in (0..full).step_by(16) {
+                    let half = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(src.add(i)));
+                    _mm256_storeu_si256(dst.add(i).cast(), half);
                 }
+                Avx2::narrow_f16(dst.add(full), src.add(full), n - full);
             }
-            narrow
         }
     }
 }

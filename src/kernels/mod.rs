@@ -1,8 +1,9 @@
 //! Vector work of generated code: copies, tile arithmetic, casts, reductions, atomic adds.
 //!
 //! Generated code calls kernels by address. [`kernels`] is the table for this CPU; its methods give the address of an
-//! `unsafe extern "C"` function, whose signature they document. Pointers are aligned to their elements and need no more.
-//! A size of zero is legal with any pointer. Results are the same at every [`Level`], bit by bit.
+//! `unsafe extern "C"` function, whose signature they document. Pointers are aligned to their elements and need no
+//! more; a size of zero is legal with any pointer. Results are the same at every [`Level`], bit by bit, but for the
+//! payload of a NaN.
 
 #[macro_use]
 mod level;
@@ -13,6 +14,8 @@ mod copy;
 mod element;
 mod reduce;
 mod small_float;
+#[cfg(test)]
+mod testing;
 mod tile;
 
 use std::sync::OnceLock;
@@ -82,25 +85,25 @@ impl Kernels {
 
     /// `fn(dst: *mut u8, src: *const u8, bytes: usize)`: copies. The regions do not overlap.
     pub fn copy(&self) -> *const u8 {
-        copy::copy(self.level)
+        copy::copy as *const u8
     }
 
     /// `fn(dst: *mut u8, dst_stride: usize, src: *const u8, src_stride: usize, rows: usize, row_bytes: usize)`: copies
     /// rows that lie `stride` bytes apart. The regions do not overlap.
     pub fn copy_2d(&self) -> *const u8 {
-        copy::copy_2d(self.level)
+        copy::copy_2d as *const u8
     }
 
-    /// `fn(dst: *mut E, dst_stride: usize, src: *const E, src_stride: usize, rows: usize, cols: usize)`, strides in bytes:
-    /// `dst[i] += src[i]`, each element atomically, relaxed. None for types without atomic add.
+    /// `fn(dst: *mut E, dst_stride: usize, src: *const E, src_stride: usize, rows: usize, cols: usize)`: strides in
+    /// bytes; `dst[i] += src[i]`, each element atomically, relaxed. None for types without atomic add.
     pub fn accumulate_2d(&self, dtype: DType) -> Option<*const u8> {
         Some(match dtype {
-            DType::F32 => atomic::accumulate_2d::<f32> as *const u8,
-            DType::F16 => atomic::accumulate_2d::<f16> as *const u8,
-            DType::BF16 => atomic::accumulate_2d::<bf16> as *const u8,
-            DType::I32 => atomic::accumulate_2d::<i32> as *const u8,
-            DType::I16 => atomic::accumulate_2d::<i16> as *const u8,
-            DType::I8 => atomic::accumulate_2d::<i8> as *const u8,
+            DType::F32 => atomic::accumulate_2d::<f32>(self.level),
+            DType::F16 => atomic::accumulate_2d::<f16>(self.level),
+            DType::BF16 => atomic::accumulate_2d::<bf16>(self.level),
+            DType::I32 => atomic::accumulate_2d::<i32>(self.level),
+            DType::I16 => atomic::accumulate_2d::<i16>(self.level),
+            DType::I8 => atomic::accumulate_2d::<i8>(self.level),
             _ => return None,
         })
     }
@@ -128,8 +131,8 @@ impl Kernels {
         }, else => return None))
     }
 
-    /// `fn(dst: *mut E, a: *const E, bits: u64, n: usize) -> i32`: as [`Kernels::binary`], but the second operand is the
-    /// element in the low bits of `bits`.
+    /// `fn(dst: *mut E, a: *const E, bits: u64, n: usize) -> i32`: as [`Kernels::binary`], but the second operand is
+    /// the element in the low bits of `bits`.
     pub fn binary_scalar(&self, op: TileOp, dtype: DType) -> Option<*const u8> {
         Some(with_element!(dtype, E => match op {
             TileOp::Add => tile::binary_scalar::<E, tile::Add>(self.level),
@@ -172,6 +175,83 @@ impl Kernels {
             DType::F16 => Some(cast::f16_from_f32 as *const u8),
             DType::BF16 => Some(cast::bf16_from_f32 as *const u8),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::{null, null_mut};
+
+    use super::testing::{all_kernels, function};
+    use super::*;
+
+    #[test]
+    fn the_table_is_of_the_best_level() {
+        assert_eq!(kernels().level(), all_kernels().last().unwrap().level());
+    }
+
+    #[test]
+    fn arithmetic_is_for_all_but_bool_and_storage_only_types() {
+        for dtype in DType::ALL {
+            let has = dtype != DType::Bool && !dtype.is_storage_only();
+            for &op in TileOp::ALL {
+                assert_eq!(kernels().binary(op, dtype).is_some(), has, "{op} {dtype}");
+                assert_eq!(kernels().binary_scalar(op, dtype).is_some(), has, "{op} {dtype}");
+            }
+            for &op in ReduceOp::ALL {
+                for &axis in ReduceAxis::ALL {
+                    assert_eq!(kernels().reduce(op, axis, dtype).is_some(), has, "{axis}_{op} {dtype}");
+                }
+            }
+            assert_eq!(kernels().accumulate_2d(dtype).is_some(), dtype.has_atomic_add(), "{dtype}");
+            assert_eq!(kernels().element_to_f32(dtype).is_some(), dtype.is_float() && dtype.size() == 2, "{dtype}");
+            assert_eq!(kernels().element_from_f32(dtype).is_some(), dtype.is_float() && dtype.size() == 2, "{dtype}");
+        }
+    }
+
+    #[test]
+    fn nothing_can_be_anywhere() {
+        type Copy = unsafe extern "C" fn(*mut u8, *const u8, usize);
+        type Strided = unsafe extern "C" fn(*mut u8, usize, *const u8, usize, usize, usize);
+        type Fill = unsafe extern "C" fn(*mut u8, usize, u64);
+        type Binary = unsafe extern "C" fn(*mut u8, *const u8, *const u8, usize) -> i32;
+        type BinaryScalar = unsafe extern "C" fn(*mut u8, *const u8, u64, usize) -> i32;
+        type Reduce = unsafe extern "C" fn(*mut u8, *const u8, usize, usize);
+        for kernels in all_kernels() {
+            // SAFETY: the documented signatures; nothing is read or written.
+            unsafe {
+                function::<Copy>(kernels.copy())(null_mut(), null(), 0);
+                function::<Strided>(kernels.copy_2d())(null_mut(), 8, null(), 8, 0, 8);
+                function::<Strided>(kernels.copy_2d())(null_mut(), 0, null(), 0, 8, 0);
+            }
+            for dtype in DType::ALL {
+                // SAFETY: as above.
+                unsafe {
+                    function::<Fill>(kernels.fill(dtype))(null_mut(), 0, 1);
+                    for to in DType::ALL {
+                        function::<Copy>(kernels.cast(dtype, to))(null_mut(), null(), 0);
+                    }
+                    if let Some(accumulate) = kernels.accumulate_2d(dtype).map(|a| function::<Strided>(a)) {
+                        accumulate(null_mut(), 8, null(), 8, 0, 1);
+                        accumulate(null_mut(), 0, null(), 0, 8, 0);
+                    }
+                    for binary in TileOp::ALL.iter().filter_map(|&op| kernels.binary(op, dtype)) {
+                        assert_eq!(function::<Binary>(binary)(null_mut(), null(), null(), 0), 0);
+                    }
+                    for binary in TileOp::ALL.iter().filter_map(|&op| kernels.binary_scalar(op, dtype)) {
+                        assert_eq!(function::<BinaryScalar>(binary)(null_mut(), null(), 1, 0), 0);
+                    }
+                    for &op in ReduceOp::ALL {
+                        if let Some(rows) = kernels.reduce(op, ReduceAxis::Row, dtype) {
+                            function::<Reduce>(rows)(null_mut(), null(), 0, 3);
+                        }
+                        if let Some(columns) = kernels.reduce(op, ReduceAxis::Col, dtype) {
+                            function::<Reduce>(columns)(null_mut(), null(), 3, 0);
+                        }
+                    }
+                }
+            }
         }
     }
 }

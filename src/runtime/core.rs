@@ -29,6 +29,9 @@ const CLOSED: u32 = 3;
 /// How often launches look for lost peers, in milliseconds.
 const GLANCE_MS: u64 = 50;
 
+/// Ranks that load and compile are given this long to meet, however short the waits in their programs may be.
+const MEETING: Duration = Duration::from_secs(10);
+
 /// The inside of a world.
 pub(super) struct Core {
     pub(super) fork: ForkGuard,
@@ -78,11 +81,9 @@ impl Core {
         })
     }
 
-    /// When something that begins now takes too long.
-    pub(super) fn deadline(&self) -> Instant {
-        const LONG: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-        let now = Instant::now();
-        now.checked_add(self.timeout.min(LONG)).unwrap_or(now)
+    /// When a meeting of all ranks that begins now takes too long.
+    pub(super) fn meeting_deadline(&self) -> Instant {
+        deadline(self.timeout.max(MEETING))
     }
 
     /// An error if nothing can begin in this world any more.
@@ -194,7 +195,7 @@ impl Core {
         }
         let now = clock_gettime(ClockId::MonotonicCoarse);
         let now = now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000;
-        if now - self.looked.load(Ordering::Relaxed) < GLANCE_MS {
+        if now.saturating_sub(self.looked.load(Ordering::Relaxed)) < GLANCE_MS {
             return Ok(());
         }
         self.looked.store(now, Ordering::Relaxed);
@@ -236,6 +237,12 @@ impl Drop for Core {
             }
         }
     }
+}
+
+/// The moment after `timeout`, however long that is.
+pub(super) fn deadline(timeout: Duration) -> Instant {
+    const LONG: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    Instant::now() + timeout.min(LONG)
 }
 
 fn closed() -> Error {

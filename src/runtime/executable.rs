@@ -103,7 +103,7 @@ impl Executable {
         agree(core, &program.name, mine.map_err(Clone::clone))?;
         let (layout, signature) = prepared?;
 
-        let windows = Windows::allocate(&**core.transport, layout.bytes, options.persistent, core.deadline())
+        let windows = Windows::allocate(&**core.transport, layout.bytes, options.persistent, core.meeting_deadline())
             .map_err(|e| lost(core, e))?;
         let binding = Binding {
             nranks,
@@ -168,7 +168,7 @@ fn agree(core: &Core, name: &str, mine: Result<String>) -> Result<()> {
     };
     let mut message = vec![tag];
     message.extend(text.bytes().take(LONGEST));
-    let all = core.transport.exchange(&message, core.deadline()).map_err(|e| lost(core, e))?;
+    let all = core.transport.exchange(&message, core.meeting_deadline()).map_err(|e| lost(core, e))?;
     mine?;
     let says = |rank: usize| String::from_utf8_lossy(all[rank].get(1..).unwrap_or_default()).into_owned();
     if let Some(rank) = all.iter().position(|m| m.first() != Some(&DONE)) {

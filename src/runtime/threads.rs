@@ -10,13 +10,17 @@ use crate::error::{Error, Result};
 /// The words of the job that ends rank threads.
 pub(super) const QUIT: [u64; 3] = [0; 3];
 
-/// Starts a thread that takes no signals: those are the engine's, for its own threads.
+/// Signals that a thread causes itself, so that nobody else can handle them.
+const OWN: [libc::c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
+
+/// Starts a thread that takes no signals from outside: those are the engine's, for its own threads.
 pub(super) fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     let mut all = std::mem::MaybeUninit::uninit();
     let mut before = std::mem::MaybeUninit::uninit();
     // SAFETY: both sets are writable, and the first is filled before it is used.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
+        OWN.into_iter().for_each(|signal| _ = libc::sigdelset(all.as_mut_ptr(), signal));
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
     let thread = Builder::new().name(name.clone()).spawn(body);

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::control::Board;
-use super::core::Core;
+use super::core::{Core, deadline};
 use super::threads::{self, QUIT, spawn_rank};
 use super::wait::{Patience, WaitPolicy};
 use crate::error::{Error, ErrorKind, Result};
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How a world behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorldOptions {
-    /// How long a rank waits for another before the launch fails.
+    /// How long a rank waits for another in a launch before the launch fails. To compile, ranks wait at least 10 s.
     pub timeout: Duration,
     /// How ranks wait.
     pub wait: WaitPolicy,
@@ -58,9 +58,7 @@ impl World {
     /// launches.
     pub fn create(nranks: u32, options: &WorldOptions) -> Result<Arc<World>> {
         check_size(nranks)?;
-        let now = Instant::now();
-        let deadline = now.checked_add(options.timeout).unwrap_or(now);
-        Self::start(Box::new(ThreadTransport::new(nranks)?), None, options, deadline)
+        Self::start(Box::new(ThreadTransport::new(nranks)?), None, options, deadline(options.timeout))
     }
 
     /// A world in which this process is one rank. Collective.

@@ -1,5 +1,6 @@
 //! How much memory there is. Reserving more than a limit allows would not return an error but end the process (the
-//! kernel's out-of-memory killer, SIGXFSZ) or fail halfway, so limits are compared with the need before anything is touched.
+//! kernel's out-of-memory killer, SIGXFSZ) or fail halfway, so limits are compared with the need before anything is
+//! touched.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -137,8 +138,8 @@ const VERSION_1: CgroupFiles = CgroupFiles {
     cache: ["total_inactive_file ", "total_active_file "],
 };
 
-/// The limits of the cgroup `path` and those above it. In a container a path may be the host's, of which only the end of
-/// the way up, the mount itself, is seen.
+/// The limits of the cgroup `path` and those above it. In a container a path may be the host's, of which only the end
+/// of the way up, the mount itself, is seen.
 fn cgroups(mount: &Path, path: &str, files: &CgroupFiles) -> Vec<Limit> {
     let leaf = mount.join(path.trim_start_matches('/'));
     let groups = leaf.ancestors().take_while(|group| group.starts_with(mount));
@@ -159,4 +160,118 @@ fn cgroups(mount: &Path, path: &str, files: &CgroupFiles) -> Vec<Limit> {
 /// The number after `name` at the beginning of a line.
 fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A made-up `/`, removed in the end.
+    struct Root(std::path::PathBuf);
+
+    impl Root {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let root = std::env::temp_dir().join(format!("pld-space-{name}-{}", std::process::id()));
+            for (path, text) in files {
+                let path = root.join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            Self(root)
+        }
+
+        /// What is available, by the end of the limit's name.
+        fn available(&self) -> Vec<(u64, String)> {
+            let name = |limit: &Limit| limit.name.replace(&format!("{}/", self.0.display()), "");
+            pools(&self.0).iter().map(|limit| (limit.available, name(limit))).collect()
+        }
+    }
+
+    impl Drop for Root {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    const MEMINFO: (&str, &str) = ("proc/meminfo", "MemTotal:  9000 kB\nMemFree:  10 kB\nMemAvailable:    5000 kB\n");
+
+    #[test]
+    fn cgroups_of_version_2() {
+        let root = Root::new(
+            "v2",
+            &[
+                MEMINFO,
+                ("proc/self/cgroup", "0::/job/step\n"),
+                ("sys/fs/cgroup/job/memory.max", "1000000\n"),
+                ("sys/fs/cgroup/job/memory.current", "700000\n"),
+                ("sys/fs/cgroup/job/memory.stat", "anon 1\nfile 400000\nactive_file 100000\ninactive_file 250000\n"),
+                ("sys/fs/cgroup/job/step/memory.max", "max\n"),
+                ("sys/fs/cgroup/job/step/memory.current", "600000\n"),
+            ],
+        );
+        let expected = [(5_120_000, "MemAvailable of this host"), (650_000, "memory.max of sys/fs/cgroup/job")];
+        assert_eq!(root.available(), expected.map(|(available, name)| (available, name.to_owned())));
+    }
+
+    #[test]
+    fn cgroups_of_version_1_in_a_container() {
+        let root = Root::new(
+            "v1",
+            &[
+                MEMINFO,
+                ("proc/self/cgroup", "5:devices:/\n4:memory:/docker/0123\n"),
+                ("sys/fs/cgroup/memory/memory.limit_in_bytes", "80000\n"),
+                ("sys/fs/cgroup/memory/memory.usage_in_bytes", "90000\n"),
+                (
+                    "sys/fs/cgroup/memory/memory.stat",
+                    "inactive_file 1\ntotal_inactive_file 30000\ntotal_active_file 500\n",
+                ),
+            ],
+        );
+        let limit = (20_500, "memory.limit_in_bytes of sys/fs/cgroup/memory".to_owned());
+        assert_eq!(root.available()[1..], [limit]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_does_not_limit() {
+        assert_eq!(pools(Path::new("/is/not/there")), []);
+    }
+
+    fn limit(scope: Scope, available: u64, name: &str) -> Limit {
+        Limit { scope, available, name: name.into() }
+    }
+
+    #[test]
+    fn ranks_that_share_a_pool_count_together() {
+        let host = limit(Scope::Pool(HOST), 1000, "host");
+        // Ranks 0 and 1 are in one cgroup, rank 2 in another.
+        let rank = |cgroup| vec![host.clone(), limit(Scope::Pool(cgroup), 300 * cgroup, "cgroup")];
+        let ranks = [rank(1), rank(1), rank(2)];
+        assert_eq!(check_ranks(150, &ranks), Ok(()));
+        let error = check_ranks(151, &ranks).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NoSpace);
+        assert_eq!(error.message, "2 ranks times 151 bytes need 302 bytes, but only 300 are available (cgroup)");
+        let ranks = [rank(10), rank(10), rank(20)];
+        let error = check_ranks(400, &ranks).unwrap_err();
+        assert_eq!(error.message, "3 ranks times 400 bytes need 1200 bytes, but only 1000 are available (host)");
+    }
+
+    #[test]
+    fn limits_of_one_rank() {
+        let ranks = [vec![], vec![limit(Scope::Part, 99, "RLIMIT_FSIZE"), limit(Scope::Mapping, 250, "RLIMIT_AS")]];
+        assert_eq!(check_ranks(99, &ranks), Ok(()));
+        let error = check_ranks(100, &ranks).unwrap_err();
+        assert_eq!(error.message, "the part of rank 1 needs 100 bytes, but only 99 are available (RLIMIT_FSIZE)");
+        let ranks = [vec![], vec![limit(Scope::Mapping, 199, "RLIMIT_AS")]];
+        let error = check_ranks(100, &ranks).unwrap_err();
+        let mapping = "the mapping of 2 parts of 100 bytes in rank 1 needs 200 bytes";
+        assert_eq!(error.message, format!("{mapping}, but only 199 are available (RLIMIT_AS)"));
+    }
+
+    #[test]
+    fn sums_do_not_overflow() {
+        let ranks = vec![vec![limit(Scope::Pool(HOST), u64::MAX - 1, "host")]; 3];
+        let error = check_ranks(u64::MAX, &ranks).unwrap_err();
+        assert!(error.message.contains("need 55340232221128654845 bytes"), "{error}");
+    }
 }

@@ -2,16 +2,19 @@
 //!
 //! Only what is certain is an error: offsets whose bounds are taken when the op runs, see [`super::range`].
 
-use crate::ir::effects::{self, Access, Place, Span};
+use smallvec::{SmallVec, smallvec};
+
+use crate::ir::effects::{Access, Effect, Place, Span};
 use crate::ir::op::Dims;
 use crate::ir::program::{BufferSize, ScalarDef};
-use crate::ir::{BinaryOp, Buffer, Expr, Extent, Op, OpKind, Scalar, ScalarType, Tensor, WaitCmp};
+use crate::ir::{BinaryOp, Buffer, Expr, Extent, Op, OpKind, Scalar, ScalarType, Tensor};
 
+use super::names::Thing;
 use super::range::Interval;
 use super::{Context, Position, rules};
 
 /// The values of an op's operands are in bounds.
-pub(super) fn check(cx: &mut Context, here: Position) {
+pub(super) fn check(cx: &mut Context, here: Position, effects: &[Effect]) {
     let op = here.op;
     let kind = cx.kind(op);
     match kind {
@@ -24,9 +27,9 @@ pub(super) fn check(cx: &mut Context, here: Position) {
         }
         OpKind::ArrayGet { array, index, .. } | OpKind::ArraySet { array, index, .. } => {
             let data = &cx.program.arrays[*array];
-            let name = cx.names.array(*array);
             let length = cx.ranges.of_extent(data.len);
             if let Some(outside) = outside(cx, here, *index, length) {
+                let name = cx.names.of(Thing::Array(*array));
                 let text = cx.names.extent(data.len);
                 let note = format!("{name} is array {} [{text}]{}", data.ty, equals(&text, length));
                 let from = define(cx, *index);
@@ -42,7 +45,7 @@ pub(super) fn check(cx: &mut Context, here: Position) {
         }
         OpKind::Slice { dst, src, at } => {
             let shape = cx.program.tensors[*dst].shape.clone();
-            region(cx, here, "slice reaches", *src, at, &Span::Shape(shape));
+            region(cx, here, None, *src, at, &Span::Shape(shape));
         }
         OpKind::Put { region: Some(region), .. } | OpKind::Get { region: Some(region), .. } => {
             for (dim, &extent) in region.shape.iter().enumerate() {
@@ -55,24 +58,29 @@ pub(super) fn check(cx: &mut Context, here: Position) {
             }
         }
         OpKind::Window { dst, buffer } => view(cx, op, *dst, *buffer),
-        OpKind::Wait { window, expected, cmp, .. } => expectation(cx, op, *window, *expected, *cmp),
+        OpKind::Wait { window, expected, .. } => expectation(cx, op, *window, *expected),
         _ => {}
     }
     if let Some(peer) = kind.peer() {
         check_peer(cx, here, peer);
     }
-    for effect in effects::effects(cx.program, kind) {
-        if let Place::Memory { tensor, at, span, .. } = effect.place {
-            let what = match (effect.access, kind) {
-                (_, OpKind::Read { .. }) => "this reads".into(),
-                (_, OpKind::Write { .. }) => "this writes".into(),
-                (Access::Read, _) => format!("{} reads", kind.name()),
-                (Access::Write | Access::Accumulate, _) => format!("{} writes", kind.name()),
-                (Access::SignalSet | Access::SignalAdd, _) => "notify goes".into(),
-                (Access::Await, _) => "wait looks".into(),
-            };
-            region(cx, here, &what, tensor, &at, &span);
+    for effect in effects {
+        if let Place::Memory { tensor, at, span, .. } = &effect.place {
+            region(cx, here, Some(effect.access), *tensor, at, span);
         }
+    }
+}
+
+/// What an op does to a region.
+fn reach(kind: &OpKind, access: Option<Access>) -> String {
+    match (access, kind) {
+        (_, OpKind::Read { .. }) => "this reads".into(),
+        (_, OpKind::Write { .. }) => "this writes".into(),
+        (Some(Access::Read), _) => format!("{} reads", kind.name()),
+        (Some(Access::Write | Access::Accumulate), _) => format!("{} writes", kind.name()),
+        (Some(Access::SignalSet | Access::SignalAdd), _) => "notify goes".into(),
+        (Some(Access::Await), _) => "wait looks".into(),
+        (None, _) => format!("{} reaches", kind.name()),
     }
 }
 
@@ -85,16 +93,16 @@ enum Length {
 }
 
 /// A region is inside its tensor, as far as that is certain.
-fn region(cx: &mut Context, here: Position, what: &str, tensor: Tensor, at: &Dims, span: &Span) {
+fn region(cx: &mut Context, here: Position, access: Option<Access>, tensor: Tensor, at: &Dims, span: &Span) {
     let program = cx.program;
     let names = cx.names;
-    let lengths: Vec<Length> = match span {
+    let lengths: SmallVec<[Length; 4]> = match span {
         Span::Whole => return,
-        Span::Element => vec![Length::One; at.len()],
+        Span::Element => smallvec![Length::One; at.len()],
         Span::Shape(shape) => shape.iter().map(|&e| Length::Extent(e)).collect(),
         Span::Dims(dims) => dims.iter().map(|&s| Length::Scalar(s)).collect(),
     };
-    let intervals: Vec<Interval> = lengths.iter().map(|&length| interval(cx, length)).collect();
+    let intervals: SmallVec<[Interval; 4]> = lengths.iter().map(|&length| interval(cx, length)).collect();
     // A region with a zero extent is nowhere, whatever its offsets.
     if intervals.iter().any(|length| length.min < 1) && !lengths.iter().all(|&l| launch_constant(cx, l)) {
         return;
@@ -106,6 +114,7 @@ fn region(cx: &mut Context, here: Position, what: &str, tensor: Tensor, at: &Dim
         let extent = program.tensors[tensor].shape[dim];
         let Some(outside) = overreach(cx, here, offset, length, extent) else { continue };
         let name = names.tensor(tensor);
+        let what = reach(cx.kind(here.op), access);
         let (message, hint) = match outside {
             Overreach::Before(offset) => {
                 (format!("{what} before the beginning of {name}: index {offset} of dimension {dim}"), String::new())
@@ -146,7 +155,8 @@ fn overreach(cx: &Context, here: Position, offset: Scalar, length: Length, exten
     if least < 0 {
         return Some(Overreach::Before(least));
     }
-    // The largest end that certainly occurs.
+    // The largest end that certainly occurs; without elements the region is nowhere.
+    let shortest = l.min.max(1);
     let (length_taken, together) = match length {
         Length::Scalar(s) => {
             (cx.ranges.takes_bounds(s, conditions), cx.ranges.takes_bounds_together(offset, s, conditions))
@@ -154,9 +164,9 @@ fn overreach(cx: &Context, here: Position, offset: Scalar, length: Length, exten
         _ => (l.value().is_some(), offset_taken && l.value().is_some()),
     };
     let sum = |a: i64, b: i64| i128::from(a) + i128::from(b);
-    let mut end = sum(o.min, l.min);
+    let mut end = sum(o.min, shortest);
     if offset_taken {
-        end = end.max(sum(o.max, l.min));
+        end = end.max(sum(o.max, shortest));
     }
     if length_taken {
         end = end.max(sum(o.min, l.max));
@@ -300,28 +310,28 @@ fn view(cx: &mut Context, op: Op, dst: Tensor, buffer: Buffer) {
         shape.iter().try_fold(size, |n, &e| n.checked_mul(program.extents.eval(e, cx.known)?))
     };
     let needed = bytes(view.dtype.size(), &view.shape);
-    let (has, is) = match &buffer.size {
-        BufferSize::Bytes(n) => (bytes(1, &[*n]), format!("bytes {}", names.extent(*n))),
-        BufferSize::Shape(dtype, shape) => (bytes(dtype.size(), shape), format!("{} {dtype}", names.shape(shape))),
+    let has = match &buffer.size {
+        BufferSize::Bytes(n) => bytes(1, &[*n]),
+        BufferSize::Shape(dtype, shape) => bytes(dtype.size(), shape),
     };
     if let (Some(needed), Some(has)) = (needed, has)
         && (0..needed).contains(&has)
     {
         let name = names.tensor(dst);
+        let size = match &buffer.size {
+            BufferSize::Bytes(n) => format!("bytes {}", names.extent(*n)),
+            BufferSize::Shape(dtype, shape) => format!("{} {dtype}", names.shape(shape)),
+        };
         cx.find(&rules::VIEW_SIZE, op, format!("{name} needs {needed} bytes, but {} has {has}", buffer.name))
             .note(format!("{name} is {} {}", names.shape(&view.shape), view.dtype))
-            .note(format!("{} = alloc_window {is}", buffer.name))
+            .note(format!("{} = alloc_window {size}", buffer.name))
             .hint(format!("allocate at least {needed} bytes, or view less"));
     }
 }
 
-fn expectation(cx: &mut Context, op: Op, window: Tensor, expected: Scalar, cmp: WaitCmp) {
+fn expectation(cx: &mut Context, op: Op, window: Tensor, expected: Scalar) {
     let (range, cell) = (cx.ranges.of(expected), Interval::of_type(ScalarType::I32));
-    let never = match cmp {
-        WaitCmp::Ge => range.min > cell.max,
-        WaitCmp::Eq => range.disjoint(cell),
-    };
-    if never {
+    if range.disjoint(cell) {
         let value = if range.value().is_some() { range.min.to_string() } else { format!("at least {}", range.min) };
         let name = cx.names.tensor(window);
         cx.find(&rules::EXPECTATION, op, format!("a cell of {name} can never be {value}"))

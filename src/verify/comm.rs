@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-use crate::ir::effects::{self, Access, Place};
+use crate::ir::effects::{Access, Effect, Place};
 use crate::ir::extent::Shape;
 use crate::ir::{Atomic, Buffer, DType, Entry, Expr, Op, OpKind, Staging, Task, Tensor, WaitCmp};
 
@@ -34,15 +34,16 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         kind => kind.name(),
     };
     let dtype = cx.program.tensors[window].dtype;
-    let name = names.tensor(window);
+    let name = || names.tensor(window);
     if !cx.is_window(window) {
+        let name = name();
         cx.find(&rules::NOT_WINDOW, op, format!("{what} works on a window, but {name} is a tensor of this rank only"))
             .note(names.tensor_is(window))
             .hint(format!(
                 "declare the parameter as a window, and pass a view of a window buffer: {name}: window[...] {dtype}"
             ));
     } else if matches!(kind, OpKind::Notify { .. } | OpKind::Wait { .. }) && dtype != DType::I32 {
-        cx.find(&rules::NOT_SIGNAL, op, format!("a signal is a cell of an int32 window, but {name} is {dtype}"))
+        cx.find(&rules::NOT_SIGNAL, op, format!("a signal is a cell of an int32 window, but {} is {dtype}", name()))
             .note(names.tensor_is(window))
             .hint("use a window of i32 of its own for signals");
     }
@@ -108,9 +109,9 @@ struct Stores {
 
 impl Signals {
     /// Remembers what an op does to windows.
-    pub fn note(&mut self, cx: &mut Context, here: Position) {
-        for effect in effects::effects(cx.program, cx.kind(here.op)) {
-            let Place::Memory { tensor, at, .. } = effect.place else { continue };
+    pub fn note(&mut self, cx: &mut Context, here: Position, effects: &[Effect]) {
+        for effect in effects {
+            let Place::Memory { tensor, ref at, .. } = effect.place else { continue };
             if !cx.is_window(tensor) {
                 continue;
             }

@@ -56,7 +56,7 @@ impl<'a> Report<'a> {
                 let loc = program.host.as_ref().map_or(Loc::default(), |host| host.loc);
                 (order, loc, "host".into())
             }
-            Subject::Program => (u64::MAX, Loc::default(), String::new()),
+            Subject::Program => (u64::MAX, Loc { file: program.files.keys().next(), ..Loc::default() }, String::new()),
         };
         let diagnostic = Diagnostic {
             severity: rule.severity,

@@ -1,6 +1,19 @@
 //! Generated code on plain threads, without the runtime.
 
+#[path = "../support/choices.rs"]
+mod choices;
+#[path = "../support/compare.rs"]
+mod compare;
+#[path = "../support/model.rs"]
+mod model;
 #[path = "../support/ranks.rs"]
 mod ranks;
+#[path = "../support/text.rs"]
+mod text;
 
 mod allreduce;
+mod faults;
+mod host;
+mod scalars;
+mod signals;
+mod transfers;

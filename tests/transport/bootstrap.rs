@@ -12,6 +12,8 @@ use pld::error::{Error, ErrorKind, Result};
 use pld::transport::Transport;
 use pld::transport::shm::{Bootstrap, ShmOptions, ShmTransport};
 
+use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType};
+
 use crate::ranks::{DEADLINE, Job, Rank, Scenario, options, soon};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
@@ -120,6 +122,7 @@ fn ranks_that_do_not_come_are_named() {
     for error in results.into_iter().map(Result::unwrap_err) {
         assert_eq!(error.kind, ErrorKind::Timeout);
         assert!(error.message.starts_with("ranks 1, 3 have not called join within "), "{error}");
+        assert!(error.message.ends_with(&format!(" s, at {}", path.display())), "{error}");
     }
     for error in join_all(vec![briefly(1), briefly(2)]).into_iter().map(Result::unwrap_err) {
         assert_eq!(error.kind, ErrorKind::Timeout);
@@ -470,6 +473,33 @@ fn a_rank_must_be_given_where_nothing_else_says_it() {
     let message = "this bootstrap needs the rank and the number of ranks in the options";
     let result = ShmTransport::join(&options(Bootstrap::File(PathBuf::from("unused")), None, DEADLINE));
     all_fail(vec![result], ErrorKind::InvalidArgument, message);
+}
+
+/// A process too many, which has not even said who it is.
+#[test]
+fn a_world_that_is_complete_without_a_process() {
+    let job = Job::new();
+    let path = job.meeting_place().join("socket");
+    std::thread::scope(|scope| {
+        let start = |rank| {
+            let options = file(&path, rank, 2);
+            scope.spawn(move || ShmTransport::join(&options).map(|_| ()))
+        };
+        let first = start(0);
+        while !path.exists() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let third = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        let address = SocketAddrUnix::new(&path).unwrap();
+        while rustix::net::connect(&third, &address).is_err() {}
+        start(1).join().unwrap().unwrap();
+        first.join().unwrap().unwrap();
+        let mut told = [0; 200];
+        let (length, _) = rustix::net::recv(&third, &mut told, RecvFlags::empty()).unwrap();
+        assert!(
+            String::from_utf8_lossy(&told[..length]).ends_with("the world of 2 ranks is complete without this process")
+        );
+    });
 }
 
 /// A rank that joins late finds nobody, but rank 0 may try again.

@@ -23,6 +23,7 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     }),
     ("leave", leave),
     ("churn", churn),
+    ("churn_worlds", churn_worlds),
     ("forks", forks),
     ("forked_and_killed", forked_and_killed),
     ("late", late),
@@ -138,36 +139,54 @@ fn wait_for_connection(job: &Job, sockets: usize) {
     std::thread::sleep(Duration::from_millis(20));
 }
 
-/// Makes worlds, exchanges and allocates without end.
+/// Exchanges and allocates without end.
 fn churn(rank: &Rank) -> Result<String> {
-    loop {
-        let world = ShmTransport::join(&options(Bootstrap::Env, None, Duration::from_secs(3)))?;
-        rank.say("joined");
-        for round in 0..3u32 {
-            let mine = [world.local().start as u8, round as u8];
-            let all = world.exchange(&mine, soon())?;
-            assert!((0..).zip(all).all(|(rank, word)| word == [rank, round as u8]));
-            let memory = world.allocate(300_000, soon())?;
-            // SAFETY: the own part; nobody else writes there.
-            unsafe { memory.rank(world.local().start).write_bytes(7, 300_000) };
-        }
+    let world = rank.join()?;
+    rank.say("joined");
+    for round in 0u64.. {
+        exchange_and_allocate(&world, round)?;
     }
+    unreachable!()
 }
 
-/// Cases C48 and C56: 50 ranks killed at random moments. The others notice, and nothing is left.
-#[test]
-fn killed_at_random() {
-    let before = list(Path::new("/dev/shm"));
+/// Makes worlds without end.
+fn churn_worlds(rank: &Rank) -> Result<String> {
+    for round in 0u64.. {
+        let world = ShmTransport::join(&options(Bootstrap::Env, None, Duration::from_secs(1)))?;
+        rank.say("joined");
+        exchange_and_allocate(&world, round)?;
+    }
+    unreachable!()
+}
+
+fn exchange_and_allocate(world: &ShmTransport, round: u64) -> Result<()> {
+    let mine = world.local().start;
+    let word = |rank: u32| (round << 8 | u64::from(rank)).to_ne_bytes().to_vec();
+    let all = world.exchange(&word(mine), soon())?;
+    assert_eq!(all, (0..world.nranks()).map(word).collect::<Vec<_>>());
+    let memory = world.allocate(300_000, soon())?;
+    // SAFETY: the own part; nobody else writes there.
+    unsafe { memory.rank(mine).write_bytes(7, 300_000) };
+    Ok(())
+}
+
+/// Names there that could be ours; other programs' come and go.
+fn names_in_dev_shm() -> Vec<String> {
+    list(Path::new("/dev/shm")).into_iter().filter(|name| name.contains("pld")).collect()
+}
+
+/// Starts worlds of three ranks and kills one of each at a random moment; `each` gets the survivors' outcomes.
+fn kill_at_random(scenario: &str, times: u32, wait_for_first: bool, each: fn(Outcome, usize, u32)) {
+    let before = names_in_dev_shm();
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    for _ in 0..50 {
+    for _ in 0..times {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
         let mut job = Job::new();
-        job.spawn_world("churn", 3);
+        job.spawn_world(scenario, 3);
         let victim = (random % 3) as usize;
-        // Early kills meet the making of the first world.
-        if random & 16 != 0 {
+        if wait_for_first {
             (0..3).for_each(|seat| job.hear(seat, "joined"));
         }
         std::thread::sleep(Duration::from_micros(random >> 8 & 0x7fff));
@@ -175,24 +194,39 @@ fn killed_at_random() {
         for (seat, outcome) in job.outcomes().into_iter().enumerate() {
             match outcome {
                 Outcome::Killed(9) if seat == victim => {}
-                // One that was not yet connected, or had already left for the next world, cannot know of a death.
-                Outcome::Failed(kind, message) if kind == "PeerLost" || kind == "Timeout" => {
-                    let names = [format!("rank {victim} "), "rank 0 has not called join".into()];
-                    let left = message.ends_with("has left the world");
-                    assert!(left || names.iter().any(|name| message.contains(name)), "{message}");
-                }
-                outcome => panic!("{outcome:?}"),
+                outcome => each(outcome, victim, job.process(victim)),
             }
         }
         assert_eq!(job.leftovers(), [""; 0]);
     }
-    assert_eq!(list(Path::new("/dev/shm")), before);
+    assert_eq!(names_in_dev_shm(), before);
+}
+
+/// Cases C48 and C56: the others notice, and nothing is left.
+#[test]
+fn killed_at_random() {
+    kill_at_random("churn", 50, true, |outcome, victim, process| {
+        assert_eq!(outcome.failed("PeerLost"), format!("rank {victim} (process {process}) has ended"));
+    });
+}
+
+#[test]
+fn killed_at_random_while_worlds_are_made() {
+    kill_at_random("churn_worlds", 25, false, |outcome, victim, _| match outcome {
+        Outcome::Failed(kind, message) if kind == "PeerLost" => {
+            let left = message.ends_with("has left the world");
+            assert!(left || message.starts_with(&format!("rank {victim} ")), "{message}");
+        }
+        // Who never met the victim in this world cannot know why it does not come.
+        Outcome::Failed(kind, _) if kind == "Timeout" => {}
+        outcome => panic!("{outcome:?}"),
+    });
 }
 
 /// Nobody is there to clean up, and there is nothing to clean up.
 #[test]
 fn all_killed_at_once() {
-    let before = list(Path::new("/dev/shm"));
+    let before = names_in_dev_shm();
     for _ in 0..10 {
         let mut job = Job::new();
         job.spawn_world("watch_forever", 4);
@@ -201,7 +235,7 @@ fn all_killed_at_once() {
         assert_eq!(job.outcomes(), vec![Outcome::Killed(9); 4]);
         assert_eq!(job.leftovers(), [""; 0]);
     }
-    assert_eq!(list(Path::new("/dev/shm")), before);
+    assert_eq!(names_in_dev_shm(), before);
 }
 
 /// Rank 1 leaves and ends; that is no loss, but there is no more exchange with it.
@@ -232,8 +266,8 @@ fn leaving_is_no_loss() {
 /// Case C79: a forked child drops its copy of the world, and ends; the world goes on.
 fn forks(rank: &Rank) -> Result<String> {
     let world = rank.join()?;
-    // SAFETY: the child only drops the world, which makes system calls and frees memory, and ends. No other thread holds
-    // a lock that it needs: the test harness waits for this one.
+    // SAFETY: the child only drops the world, which makes system calls and frees memory, and ends. No other thread
+    // holds a lock that it needs: the test harness waits for this one.
     match unsafe { libc::fork() } {
         0 => {
             drop(world);
@@ -270,11 +304,12 @@ fn forked_and_killed(rank: &Rank) -> Result<String> {
 fn joined_with_child(rank: &Rank) -> Result<ShmTransport> {
     let world = rank.join()?;
     if world.local().start == rank.number("VICTIM") as u32 {
-        // SAFETY: the child only sleeps and ends.
+        // SAFETY: the child only closes what it shares with the harness, sleeps and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
             // SAFETY: as above.
             unsafe {
+                (0..3).for_each(|fd| _ = libc::close(fd));
                 libc::sleep(5);
                 libc::_exit(0);
             }

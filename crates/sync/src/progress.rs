@@ -162,7 +162,7 @@ mod model {
     }
 
     #[test]
-    fn three_sets_are_clean_in_every_launch() {
-        check::<3>(4);
+    fn two_sets_are_clean_in_every_launch() {
+        check::<2>(3);
     }
 }

@@ -3,14 +3,14 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
+use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value, types};
 use smallvec::SmallVec;
 
 use crate::ir::builder::MAX_RANK;
 use crate::ir::{Extent, Scalar, Tensor};
+use crate::verify::range::Interval;
 
 use super::abi::{Exit, Fault, FaultKind, Frame};
-use super::arguments::Argument;
 use super::function::{Function, PLAIN};
 use super::size::Size;
 
@@ -19,8 +19,8 @@ use super::size::Size;
 pub struct Index {
     /// Its value.
     pub size: Size,
-    /// Least and most it can be.
-    pub range: (i64, i64),
+    /// The values that it can have.
+    pub range: Interval,
     /// The extent that it is, if it is one.
     pub extent: Option<Extent>,
 }
@@ -28,31 +28,23 @@ pub struct Index {
 /// Indices, one a dimension.
 pub type Indices = SmallVec<[Index; 4]>;
 
-/// Values that nothing is known of.
-const ANY: (i64, i64) = (i64::MIN, i64::MAX);
-
 impl Index {
     /// The number zero.
-    pub const ZERO: Index = Index { size: Size::Const(0), range: (0, 0), extent: None };
+    pub const ZERO: Index = Index::number(0);
 
     /// The number one.
-    pub const ONE: Index = Index { size: Size::Const(1), range: (1, 1), extent: None };
-}
+    pub const ONE: Index = Index::number(1);
 
-/// A branch to the code that reports a region which lies outside in dimension `dim`.
-struct Overrun {
-    wrong: Value,
-    dim: usize,
+    const fn number(value: i64) -> Self {
+        Self { size: Size::Const(value), range: Interval { min: value, max: value }, extent: None }
+    }
 }
 
 impl Function<'_, '_> {
     /// An integer scalar, with what is known of it.
     pub fn index(&mut self, scalar: Scalar) -> Index {
         let size = self.size(scalar);
-        let range = match size {
-            Size::Const(value) => (value, value),
-            Size::Value(_) => self.range(scalar),
-        };
+        let range = size.constant().map_or_else(|| self.unit.ranges.of(scalar), Interval::point);
         Index { size, range, extent: self.program().extent_of(scalar) }
     }
 
@@ -62,29 +54,22 @@ impl Function<'_, '_> {
 
     /// An extent, with what is known of it.
     pub fn extent_index(&mut self, extent: Extent) -> Index {
-        let size = self.extent(extent);
-        let range = size.constant().map_or(ANY, |value| (value, value));
-        Index { size, range, extent: Some(extent) }
+        Index { size: self.extent(extent), range: self.unit.ranges.of_extent(extent), extent: Some(extent) }
     }
 
     pub fn extent_indices(&mut self, shape: &[Extent]) -> Indices {
         shape.iter().map(|&e| self.extent_index(e)).collect()
     }
 
-    fn range(&self, scalar: Scalar) -> (i64, i64) {
-        match self.unit.arguments.scalar(self.program(), scalar) {
-            Argument::Rank => (0, i64::from(self.unit.binding.nranks) - 1),
-            _ => ANY,
-        }
-    }
-
-    /// Ends the launch unless the region `extents` at `at` lies in a tensor, the op's operand number `operand`.
+    /// Ends the launch unless the region `extents` at `at` lies in a tensor, the op's operand number `operand`. A region
+    /// without elements may be anywhere.
     pub fn check_region(&mut self, operand: usize, tensor: Tensor, at: &[Index], extents: &[Index]) {
         if !self.unit.binding.checked {
             return;
         }
         let program = self.program();
-        let mut overruns: SmallVec<[Overrun; 8]> = SmallVec::new();
+        // Comparisons that hold if the region reaches outside.
+        let mut overruns: SmallVec<[(usize, IntCC, Size, Size); 8]> = SmallVec::new();
         for (dim, (&bound, (at, extent))) in
             program.tensors[tensor].shape.iter().zip(at.iter().zip(extents)).enumerate()
         {
@@ -92,23 +77,23 @@ impl Function<'_, '_> {
             if whole {
                 continue;
             }
-            let bound = self.extent(bound);
-            let fits = |least: i64, most: i64, bound: Size| least >= 0 && bound.constant().is_some_and(|b| most <= b);
-            let reach = at.range.1.saturating_add(extent.range.1);
-            if extent.range.0 >= 0 && fits(at.range.0, reach, bound) {
+            let bound = self.extent_index(bound);
+            let fits = |range: Interval| range.min >= 0 && range.max <= bound.range.min;
+            let end = at.range.max.saturating_add(extent.range.max);
+            if extent.range.min >= 0 && fits(Interval { min: at.range.min, max: end }) {
                 continue;
             }
             // Compared without sign, so that a negative number is too large. Once the extent is known to fit, the
             // difference cannot overflow, as offset + extent might.
-            if !fits(extent.range.0, extent.range.1, bound) {
-                let (extent, bound) = (self.size_value(extent.size), self.size_value(bound));
-                let wrong = self.b.ins().icmp(IntCC::UnsignedGreaterThan, extent, bound);
-                overruns.push(Overrun { wrong, dim });
-            }
-            let last = self.sub(bound, extent.size);
-            let (at, last) = (self.size_value(at.size), self.size_value(last));
-            let wrong = self.b.ins().icmp(IntCC::UnsignedGreaterThan, at, last);
-            overruns.push(Overrun { wrong, dim });
+            let (first, last) = if extent.size == Size::Const(1) {
+                (IntCC::UnsignedGreaterThanOrEqual, bound.size)
+            } else {
+                if !fits(extent.range) {
+                    overruns.push((dim, IntCC::UnsignedGreaterThan, extent.size, bound.size));
+                }
+                (IntCC::UnsignedGreaterThan, self.sub(bound.size, extent.size))
+            };
+            overruns.push((dim, first, at.size, last));
         }
         if overruns.is_empty() {
             return;
@@ -116,14 +101,19 @@ impl Function<'_, '_> {
         let bad = self.b.create_block();
         self.b.set_cold_block(bad);
         let dim = self.b.append_block_param(bad, types::I32);
-        for overrun in overruns {
+        for (dim, wrong, value, bound) in overruns {
+            let (value, bound) = (self.size_value(value), self.size_value(bound));
+            let wrong = self.b.ins().icmp(wrong, value, bound);
             let good = self.b.create_block();
-            let which = self.b.ins().iconst(types::I32, overrun.dim as i64);
-            self.b.ins().brif(overrun.wrong, bad, &[BlockArg::Value(which)], good, &[]);
+            let dim = self.b.ins().iconst(types::I32, dim as i64);
+            self.b.ins().brif(wrong, bad, &[BlockArg::Value(dim)], good, &[]);
             self.b.switch_to_block(good);
         }
         let good = self.b.current_block().expect("the last block was switched to");
         self.b.switch_to_block(bad);
+        if extents.iter().any(|e| e.range.min <= 0) {
+            self.pass_empty(extents, good);
+        }
         let offsets: SmallVec<[Size; 8]> = at.iter().map(|i| i.size).collect();
         let extents: SmallVec<[Size; 8]> = extents.iter().map(|i| i.size).collect();
         let field = offset_of!(Frame, fault) as i32;
@@ -135,11 +125,21 @@ impl Function<'_, '_> {
         self.b.switch_to_block(good);
     }
 
+    /// Goes on to `good` if the region has no element, wherever it is.
+    fn pass_empty(&mut self, extents: &[Index], good: ir::Block) {
+        let extents: SmallVec<[Value; 8]> = extents.iter().map(|e| self.size_value(e.size)).collect();
+        let smallest = extents.into_iter().reduce(|a, b| self.b.ins().smin(a, b)).expect("a region has a dimension");
+        let outside = self.b.create_block();
+        self.b.set_cold_block(outside);
+        self.b.ins().brif(smallest, outside, &[], good, &[]);
+        self.b.switch_to_block(outside);
+    }
+
     /// A peer, which the launch ends for if it is not in the world.
     pub fn peer(&mut self, peer: Scalar) -> Size {
         let peer = self.index(peer);
         let nranks = i64::from(self.unit.binding.nranks);
-        if self.unit.binding.checked && (peer.range.0 < 0 || peer.range.1 >= nranks) {
+        if self.unit.binding.checked && !below(nranks).contains(peer.range) {
             self.check_below(peer.size, nranks, FaultKind::Peer, &[]);
         }
         peer.size
@@ -148,7 +148,7 @@ impl Function<'_, '_> {
     /// An index into an array of `len` elements.
     pub fn array_index(&mut self, index: Scalar, len: i64) -> Size {
         let index = self.index(index);
-        if self.unit.binding.checked && (index.range.0 < 0 || index.range.1 >= len) {
+        if self.unit.binding.checked && !below(len).contains(index.range) {
             self.check_below(index.size, len, FaultKind::Array, &[Size::Const(len)]);
         }
         index.size
@@ -182,4 +182,9 @@ impl Function<'_, '_> {
         }
         self.exit(Exit::Fault);
     }
+}
+
+/// The numbers from 0 to below `bound`.
+fn below(bound: i64) -> Interval {
+    Interval { min: 0, max: bound - 1 }
 }

@@ -10,6 +10,7 @@ use crate::ir::extent::Known;
 use crate::ir::program::{Param, TensorDef};
 use crate::ir::{Block, Entry, Op, Program, Task, Tensor};
 use crate::kernels::{Kernels, kernels};
+use crate::verify::range::Ranges;
 
 use super::abi::{Exit, Hooks};
 use super::arguments::{Argument, Arguments};
@@ -29,6 +30,7 @@ pub struct Compiler<'p> {
     pub kernels: &'static Kernels,
     pub known: Known<'static>,
     pub arguments: Arguments,
+    pub ranges: Ranges,
     pub scratch: ScratchPlan,
     pub sites: Sites,
     pub jit: Jit,
@@ -52,6 +54,7 @@ impl<'p> Compiler<'p> {
             kernels: kernels(),
             known,
             arguments: Arguments::of(program, binding, known),
+            ranges: Ranges::new(program, Some(binding.nranks)),
             scratch: plan_tiles(program, known)?,
             sites: Sites::default(),
             jit: Jit::new()?,
@@ -89,7 +92,7 @@ impl<'p> Compiler<'p> {
         Ok(Code {
             driver,
             scratch_bytes: self.scratch.bytes as usize,
-            sites: self.sites.finish(),
+            sites: self.sites.finish(self.program, self.known),
             code_bytes: memory.bytes(),
             _memory: memory,
         })

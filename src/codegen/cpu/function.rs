@@ -163,12 +163,11 @@ impl<'c, 'p> Function<'c, 'p> {
 
     /// The number of the present op's site.
     pub fn site(&mut self) -> u32 {
-        let program = self.program();
         let task = match self.level {
-            Level::Task(task) => &program.tasks[task].name,
-            Level::Host | Level::Entry => "",
+            Level::Task(task) => Some(task),
+            Level::Host | Level::Entry => None,
         };
-        self.unit.sites.number(program, self.unit.known, self.op, task)
+        self.unit.sites.number(self.op, task)
     }
 
     // Calls and returns.

@@ -4,7 +4,8 @@ use cranelift_entity::SecondaryMap;
 use smallvec::{SmallVec, smallvec};
 
 use crate::ir::extent::Known;
-use crate::ir::{Op, OpKind, Program, Tensor};
+use crate::ir::print::Text;
+use crate::ir::{Op, OpKind, Program, Task, Tensor};
 
 use super::code::{Site, SiteOperand};
 
@@ -12,36 +13,38 @@ use super::code::{Site, SiteOperand};
 #[derive(Default)]
 pub struct Sites {
     numbers: SecondaryMap<Op, Option<u32>>,
-    sites: Vec<Site>,
+    ops: Vec<(Op, Option<Task>)>,
 }
 
 impl Sites {
     /// The number of an op's site.
-    pub fn number(&mut self, program: &Program, known: Known, op: Op, task: &str) -> u32 {
+    pub fn number(&mut self, op: Op, task: Option<Task>) -> u32 {
         *self.numbers[op].get_or_insert_with(|| {
-            let data = &program.ops[op];
-            let operands = operands(&data.kind).into_iter().map(|tensor| operand(program, known, tensor));
-            self.sites.push(Site {
-                text: data.kind.name().into(),
-                place: program.place(data.loc),
-                task: task.into(),
-                operands: operands.collect(),
-            });
-            self.sites.len() as u32 - 1
+            self.ops.push((op, task));
+            self.ops.len() as u32 - 1
         })
     }
 
     /// All sites, by number.
-    pub fn finish(self) -> Vec<Site> {
-        self.sites
+    pub fn finish(self, program: &Program, known: Known) -> Vec<Site> {
+        let text = Text::new(program);
+        let operand = |tensor: Tensor| SiteOperand {
+            name: text.tensor(tensor),
+            ty: text.tensor_type(tensor),
+            shape: program.tensors[tensor]
+                .shape
+                .iter()
+                .map(|&e| program.extents.eval(e, known).unwrap_or(-1))
+                .collect(),
+        };
+        let site = |(op, task): (Op, Option<Task>)| Site {
+            text: text.op(op),
+            place: program.place(program.ops[op].loc),
+            task: task.map_or_else(String::new, |task| program.tasks[task].name.clone()),
+            operands: operands(&program.ops[op].kind).into_iter().map(operand).collect(),
+        };
+        self.ops.into_iter().map(site).collect()
     }
-}
-
-fn operand(program: &Program, known: Known, tensor: Tensor) -> SiteOperand {
-    let data = &program.tensors[tensor];
-    let shape: Vec<i64> = data.shape.iter().map(|&e| program.extents.eval(e, known).unwrap_or(-1)).collect();
-    let sizes: Vec<String> = data.shape.iter().map(|_| String::new()).collect();
-    SiteOperand { name: data.name.clone().unwrap_or_default(), ty: sizes.join(", "), shape }
 }
 
 /// The tensors that an op names, destination first.

@@ -1,5 +1,6 @@
 //! Regions of memory: between tensors, tiles and peers.
 
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use smallvec::SmallVec;
 
@@ -15,6 +16,8 @@ const INLINE_BYTES: i64 = 64;
 
 /// One side of a move: a region in packed memory.
 pub struct Side {
+    /// It lies in a window.
+    window: bool,
     /// Where the region begins.
     address: Value,
     /// The extents of the memory that it is part of.
@@ -80,9 +83,24 @@ impl Function<'_, '_> {
         self.check_region(0, dst, &dst_at, &shape);
         self.check_region(1, src, &src_at, &shape);
         let mode = Mode { dtype: program.tensors[dst].dtype, atomic };
-        let dst = self.tensor_side(dst, dst_peer, &dst_at);
-        let src = self.tensor_side(src, src_peer, &src_at);
-        self.move_region(&dst, &src, &shape, mode)
+        let to = self.tensor_side(dst, dst_peer, &dst_at);
+        let from = self.tensor_side(src, src_peer, &src_at);
+        if !self.may_be_identical(&to, &from, mode) {
+            return self.move_region(&to, &from, &shape, mode);
+        }
+        let differ = self.b.ins().icmp(IntCC::NotEqual, to.address, from.address);
+        let (go, after) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(differ, go, &[], after, &[]);
+        self.b.switch_to_block(go);
+        self.move_region(&to, &from, &shape, mode)?;
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+        Ok(())
+    }
+
+    /// A rank may copy a region of its own window to where it already is, which kernels do not allow.
+    fn may_be_identical(&self, dst: &Side, src: &Side, mode: Mode) -> bool {
+        mode.atomic == Atomic::None && dst.window && src.window && dst.strides == src.strides
     }
 
     /// The part of a tensor that begins at `at`.
@@ -90,6 +108,7 @@ impl Function<'_, '_> {
         let program = self.program();
         let at: Sizes = at.iter().map(|i| i.size).collect();
         Side {
+            window: self.unit.is_window(tensor),
             address: self.address(tensor, peer, &at),
             root: self.extent_indices(&program.tensors[program.root(tensor)].shape),
             strides: self.strides(tensor),
@@ -106,7 +125,7 @@ impl Function<'_, '_> {
             let outer = self.mul(stride, *extent);
             *extent = std::mem::replace(&mut stride, outer);
         }
-        Side { address: self.tile_address(tile), root, strides }
+        Side { window: false, address: self.tile_address(tile), root, strides }
     }
 
     /// The address of a region, if its bytes are contiguous.

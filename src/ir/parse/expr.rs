@@ -42,6 +42,9 @@ impl<'t> Parser<'t> {
             self.locate(at);
             left = self.builder.binary(op, left, right);
         }
+        if self.is("<-") {
+            return Err(self.unexpected("an operator", "to compare with a negative put a space between < and -"));
+        }
         Ok(left)
     }
 
@@ -93,11 +96,10 @@ impl<'t> Parser<'t> {
                 self.advance();
                 self.skip_newlines();
                 let inner = self.expression()?;
-                self.skip_newlines();
+                self.skip_newlines_before(&[')']);
                 self.expect(")")?;
                 Ok(inner)
             }
-            Token::Symbol("<-") => Err(self.unexpected("a value", "put a space between < and -")),
             Token::Name("rank") if self.next_is_parenthesis() => self.word("rank"),
             Token::Name("nranks") if self.next_is_parenthesis() => self.word("nranks"),
             Token::Name(word) if is_reserved(word) => self.word(word),
@@ -132,7 +134,7 @@ impl<'t> Parser<'t> {
                 self.expect(",")?;
                 self.skip_newlines();
                 let ty = self.scalar_type()?;
-                self.skip_newlines();
+                self.skip_newlines_before(&[')']);
                 self.expect(")")?;
                 self.locate(at);
                 Ok(self.builder.cast(ty, value))

@@ -11,7 +11,7 @@ pub const BAD_NUMBER: Code = Code("PLD-P002");
 pub const UNEXPECTED: Code = Code("PLD-P003");
 /// A block is not closed, or closed twice.
 pub const UNBALANCED: Code = Code("PLD-P004");
-/// Expressions or blocks are nested too deeply.
+/// Expressions are nested too deeply.
 pub const NESTED: Code = Code("PLD-P005");
 /// A name that nothing has.
 pub const UNKNOWN_NAME: Code = Code("PLD-P006");
@@ -29,6 +29,23 @@ pub const PARTIAL_REGION: Code = Code("PLD-P011");
 pub const OUT_OF_ORDER: Code = Code("PLD-P012");
 /// More mistakes than are reported.
 pub const TOO_MANY: Code = Code("PLD-P013");
+
+/// All of them.
+pub const CODES: [Code; 13] = [
+    BAD_CHARACTER,
+    BAD_NUMBER,
+    UNEXPECTED,
+    UNBALANCED,
+    NESTED,
+    UNKNOWN_NAME,
+    WRONG_KIND,
+    IMMUTABLE,
+    NAME_TAKEN,
+    UNKNOWN_TYPE,
+    PARTIAL_REGION,
+    OUT_OF_ORDER,
+    TOO_MANY,
+];
 
 /// Most mistakes that are reported of one text.
 pub const MAX_MISTAKES: usize = 50;

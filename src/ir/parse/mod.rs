@@ -11,12 +11,13 @@ mod tests;
 
 use std::collections::HashMap;
 
-use super::builder::{self, Builder, KEYWORDS};
+use super::builder::{self, Builder};
 use super::diagnostic::{Code, Diagnostic};
 use super::entity::*;
 use super::extent::Shape;
 use super::lex::{LexMistake, Lexer, Position, Token, clip};
 use super::program::{Loc, Program};
+use super::syntax::KEYWORDS;
 use super::types::{DType, Direction, ScalarType};
 use mistake::*;
 
@@ -44,21 +45,6 @@ enum Meaning {
     Size(Extent),
     /// Its definition is a mistake that has been reported.
     Unknown,
-}
-
-impl Meaning {
-    fn kind(self) -> &'static str {
-        match self {
-            Meaning::Scalar(_) => "a value",
-            Meaning::Var(_) => "a variable",
-            Meaning::Array(_) => "an array",
-            Meaning::Tensor(_) => "a tensor",
-            Meaning::Tile(_) => "a tile",
-            Meaning::Buffer(_) => "a window buffer",
-            Meaning::Size(_) => "a dimension",
-            Meaning::Unknown => "unknown",
-        }
-    }
 }
 
 struct Parser<'t> {
@@ -196,6 +182,13 @@ impl<'t> Parser<'t> {
         if self.eat_word(word) { Ok(()) } else { Err(self.unexpected(&format!("{word:?}"), "")) }
     }
 
+    /// Goes to the sign that closes or continues a bracket on a later line, if one does.
+    fn skip_newlines_before(&mut self, signs: &[char]) {
+        if self.token == Token::Newline && self.lexer.next_line_start().is_some_and(|c| signs.contains(&c)) {
+            self.skip_newlines();
+        }
+    }
+
     /// Lines may end inside brackets.
     fn skip_newlines(&mut self) {
         while self.token == Token::Newline {
@@ -212,7 +205,7 @@ impl<'t> Parser<'t> {
         }
         loop {
             item(self)?;
-            self.skip_newlines();
+            self.skip_newlines_before(&[',', ')', ']']);
             if self.eat(close) {
                 return Ok(());
             }
@@ -267,6 +260,21 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
+    /// Goes to the end of a list item that has a mistake.
+    fn recover_to_comma(&mut self) -> Parsed<()> {
+        let mut depth = 0usize;
+        loop {
+            match self.token {
+                Token::Symbol("," | ")") if depth == 0 => return Ok(()),
+                Token::Symbol("{" | "}") | Token::Name("entry" | "host") | Token::End => return Err(Reported),
+                Token::Symbol("(" | "[") => depth += 1,
+                Token::Symbol(")" | "]") => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            self.advance();
+        }
+    }
+
     // Names.
 
     /// What is built next stands at `at`.
@@ -274,13 +282,24 @@ impl<'t> Parser<'t> {
         self.builder.set_loc(Loc { file: self.file, line: at.line, column: at.column });
     }
 
-    /// A new name, or one that is looked up by the caller.
+    /// The name of a value: a new one, or one that the caller looks up.
     fn name(&mut self, what: &str) -> Parsed<&'t str> {
         match self.token {
             Token::Name(name) if is_reserved(name) => {
                 let message = format!("{name:?} is a word of the language and cannot name {what}");
                 Err(self.report(self.at, NAME_TAKEN, message, ""))
             }
+            Token::Name(name) => {
+                self.advance();
+                Ok(name)
+            }
+            _ => Err(self.unexpected(&format!("the name of {what}"), "")),
+        }
+    }
+
+    /// The name of a program, entry or task: these stand apart from values, so a word of the language will do.
+    fn label(&mut self, what: &str) -> Parsed<&'t str> {
+        match self.token {
             Token::Name(name) => {
                 self.advance();
                 Ok(name)
@@ -297,8 +316,8 @@ impl<'t> Parser<'t> {
                 self.scope.push(name);
             }
             Some(Meaning::Unknown) => {}
-            Some(other) => {
-                let message = format!("{:?} is already {}", clip(name), other.kind());
+            Some(&other) => {
+                let message = format!("{:?} is already {}", clip(name), self.kind(other));
                 self.report(at, NAME_TAKEN, message, "a name has one meaning in its block and the blocks inside");
             }
         }
@@ -316,16 +335,31 @@ impl<'t> Parser<'t> {
             Some(Meaning::Unknown) => Err(Reported),
             Some(&meaning) => Ok(meaning),
             None => {
-                let known = self.names.keys().chain(KEYWORDS).copied();
-                let hint = nearest(name, known).map(|n| format!("{n:?} is known"));
+                // Among very many names the search would take its time for each mistake.
+                let names = self.names.keys().filter(|_| self.names.len() <= 1000);
+                let hint = nearest(name, names.chain(KEYWORDS).copied()).map(|n| format!("{n:?} is known"));
                 let message = format!("nothing is named {:?}", clip(name));
                 Err(self.report(at, UNKNOWN_NAME, message, hint.unwrap_or_default()))
             }
         }
     }
 
+    fn kind(&self, meaning: Meaning) -> &'static str {
+        match meaning {
+            Meaning::Scalar(_) => "a value",
+            Meaning::Var(_) => "a variable",
+            Meaning::Array(_) => "an array",
+            Meaning::Tensor(t) if self.builder.program().is_window(t) => "a window",
+            Meaning::Tensor(_) => "a tensor",
+            Meaning::Tile(_) => "a tile",
+            Meaning::Buffer(_) => "a window buffer",
+            Meaning::Size(_) => "a dimension",
+            Meaning::Unknown => "unknown",
+        }
+    }
+
     fn wrong_kind(&mut self, at: Position, name: &str, found: Meaning, wanted: &str, hint: &str) -> Reported {
-        let message = format!("{:?} is {}; {wanted} is needed here", clip(name), found.kind());
+        let message = format!("{:?} is {}; {wanted} is needed here", clip(name), self.kind(found));
         self.report(at, WRONG_KIND, message, hint)
     }
 
@@ -364,8 +398,8 @@ impl<'t> Parser<'t> {
             self.unexpected("\"program\" and a name", "a program begins with the line: program name");
             return;
         }
-        let named = self.name("a program");
-        self.builder = Builder::new(*named.as_ref().unwrap_or(&"unnamed"));
+        let named = self.label("a program");
+        self.builder = Builder::new(named.as_ref().unwrap_or(&"unnamed"));
         self.file = (!self.file_name.is_empty()).then(|| self.builder.file(self.file_name));
         if named.is_err() {
             self.recover();
@@ -413,7 +447,8 @@ impl<'t> Parser<'t> {
     }
 
     fn end_of_line(&mut self) {
-        if !matches!(self.token, Token::Newline | Token::End | Token::Symbol("}")) {
+        let ended = matches!(self.token, Token::Newline | Token::End | Token::Symbol("}"));
+        if !ended && self.unclosed != Some(self.at) {
             self.unexpected("the end of the line", "");
             self.recover();
         }
@@ -453,7 +488,7 @@ impl<'t> Parser<'t> {
     fn entry(&mut self) -> Parsed<()> {
         let at = self.at;
         self.advance();
-        let name = self.name("an entry");
+        let name = self.label("an entry");
         self.locate(at);
         let entry = self.builder.entry_begin(name.as_ref().map_or("unnamed", |n| *n));
         if let Ok(name) = name {
@@ -484,7 +519,7 @@ impl<'t> Parser<'t> {
             let name = p.name("a parameter")?;
             let meaning = p.expect(":").and_then(|()| param(p, at, name));
             p.bind(at, name, meaning.as_ref().ok().copied().flatten().unwrap_or(Meaning::Unknown));
-            meaning.map(drop)
+            meaning.map(drop).or_else(|Reported| p.recover_to_comma())
         });
         let parsed = header.or_else(|Reported| self.recover_to_block(true)).and_then(|()| self.block());
         self.leave_scope(depth);

@@ -2,10 +2,11 @@
 
 use super::mistake::*;
 use super::{Meaning, Parsed, Parser, Reported};
-use crate::ir::builder::{KEYWORDS, MAX_NESTING};
+use crate::ir::builder::MAX_NESTING;
 use crate::ir::entity::{Tensor, Tile};
 use crate::ir::lex::{Position, Token, clip};
 use crate::ir::op::{Dims, Operand, Region, Staging, TileOrScalar};
+use crate::ir::syntax::KEYWORDS;
 use crate::ir::types::{Atomic, NotifyOp, ReduceAxis, ReduceOp, TileOp, WaitCmp};
 
 /// Words that begin a statement.
@@ -15,11 +16,11 @@ const STATEMENTS: &[&str] =
 impl<'t> Parser<'t> {
     /// Statements in braces, in a scope of their own.
     pub(super) fn block(&mut self) -> Parsed<()> {
-        let open = self.at;
-        self.expect("{")?;
         if self.builder.nesting() > MAX_NESTING {
             return Err(Reported); // By the builder.
         }
+        let open = self.at;
+        self.expect("{")?;
         let depth = self.scope.len();
         loop {
             self.skip_newlines();
@@ -69,7 +70,11 @@ impl<'t> Parser<'t> {
             "dispatch" => self.dispatch(at),
             _ if KEYWORDS.binary_search(&word).is_ok() => {
                 let message = format!("{word:?} does not begin a statement");
-                Err(self.report(at, UNEXPECTED, message, "a result needs a name: t = load x[0, 0] [1, 8]"))
+                let hint = match word {
+                    "else" => "else stands on the line of the } before it",
+                    _ => "a result needs a name: t = load x[0, 0] [1, 8]",
+                };
+                Err(self.report(at, UNEXPECTED, message, hint))
             }
             _ => self.named_statement(at),
         }
@@ -79,7 +84,7 @@ impl<'t> Parser<'t> {
 
     fn task(&mut self, at: Position) -> Parsed<()> {
         self.advance();
-        let name = self.name("a task");
+        let name = self.label("a task");
         self.locate(at);
         self.builder.at_begin(name.as_ref().map_or("unnamed", |n| *n));
         let body = name.map(drop).or_else(|Reported| self.recover_to_block(false)).and_then(|()| self.block());
@@ -203,12 +208,12 @@ impl<'t> Parser<'t> {
                     Ok(())
                 }
                 other => {
-                    let message = format!("{:?} is a tile; {} cannot be assigned to it", clip(name), other.kind());
+                    let message = format!("{:?} is a tile; {} cannot be assigned to it", clip(name), self.kind(other));
                     Err(self.report(at, WRONG_KIND, message, "full makes a tile of a value"))
                 }
             },
             Some(found) => {
-                let message = format!("{:?} is {} and never changes", clip(name), found.kind());
+                let message = format!("{:?} is {} and never changes", clip(name), self.kind(found));
                 let hint = match found {
                     Meaning::Scalar(_) => format!("for a variable write {} = var i32 = ...", clip(name)),
                     Meaning::Array(_) | Meaning::Tensor(_) => format!("elements change: {}[i] = ...", clip(name)),
@@ -374,7 +379,8 @@ impl<'t> Parser<'t> {
                     self.rank_slice(verb_at, word, tensor).map(Meaning::Tensor)
                 }
                 Some(&found @ Meaning::Tile(_)) => {
-                    Err(self.wrong_kind(verb_at, word, found, "a value", &format!("write copy {}", clip(word))))
+                    let hint = "tiles are copied with copy t, and combined with add t, u and the like";
+                    Err(self.wrong_kind(verb_at, word, found, "a value", hint))
                 }
                 _ => self.expression().map(Meaning::Scalar),
             },
@@ -553,7 +559,7 @@ impl<'t> Parser<'t> {
     fn dispatch(&mut self, at: Position) -> Parsed<()> {
         self.advance();
         let name_at = self.at;
-        let name = self.name("an entry")?;
+        let name = self.label("an entry")?;
         let entry = self.entries.get(name).copied();
         if entry.is_none() {
             let hint = nearest(name, self.entries.keys().copied()).map(|n| format!("{n:?} is an entry"));

@@ -7,6 +7,8 @@ mod expr;
 mod inline;
 mod layout;
 mod names;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Write;
 

@@ -112,10 +112,10 @@ impl<'p> Namer<'p> {
             OpKind::ArrayDef { array, .. } => {
                 self.names.arrays[array] = self.name(program.arrays[array].name.as_deref(), "a");
             }
-            OpKind::Slice { dst, .. } | OpKind::Window { dst, .. } | OpKind::SliceRank { dst, .. } => {
-                if !self.inline.tensor(dst) {
-                    self.names.tensors[dst] = self.name(program.tensors[dst].name.as_deref(), "x");
-                }
+            OpKind::Slice { dst, .. } | OpKind::Window { dst, .. } | OpKind::SliceRank { dst, .. }
+                if !self.inline.tensor(dst) =>
+            {
+                self.names.tensors[dst] = self.name(program.tensors[dst].name.as_deref(), "x");
             }
             OpKind::AllocWindow { buffer } => {
                 self.names.buffers[buffer] = self.name(Some(&program.buffers[buffer].name), "buf");
@@ -126,10 +126,10 @@ impl<'p> Namer<'p> {
             | OpKind::Cast { dst, .. }
             | OpKind::Tile { dst, .. }
             | OpKind::Reduce { dst, .. }
-            | OpKind::RemoteLoad { dst, .. } => {
-                if self.names.tiles[dst].is_empty() {
-                    self.names.tiles[dst] = self.name(program.tiles[dst].name.as_deref(), "t");
-                }
+            | OpKind::RemoteLoad { dst, .. }
+                if self.names.tiles[dst].is_empty() =>
+            {
+                self.names.tiles[dst] = self.name(program.tiles[dst].name.as_deref(), "t");
             }
             OpKind::For { index, body, .. } => self.scope(body, Some((index, &["i", "j", "k", "l", "m"]))),
             OpKind::Ranks { index, body, .. } => self.scope(body, Some((index, &["r"]))),

@@ -1,5 +1,5 @@
-//! How ranks find each other: rank 0 listens at a [`Place`], the others connect and say who they are. What is wrong with one
-//! is told to all.
+//! How ranks find each other: rank 0 listens at a [`Place`], the others connect and say who they are. What is wrong
+//! with one is told to all.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime};
@@ -15,7 +15,7 @@ use super::star::{GRACE, Part, Parts, Star, ended, timeout};
 use super::wire::{Put, Reader, decode_error};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Of the messages between ranks. The first two numbers of [`Hello`] and the layout of a message's tag stay as they are.
+/// Of the messages between ranks. The first two numbers of [`Hello`] and the layout of a message's tag never change.
 const PROTOCOL: u32 = 1;
 const MAGIC: u32 = 0x0070_6c64;
 
@@ -56,15 +56,17 @@ impl Hello {
 }
 
 /// Makes a world: connections and roster. Collective. `place` is needed by worlds of more than one rank; `hint` says
-/// where to look if a rank does not come.
+/// what may be wrong if a rank does not come.
 pub fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) -> Result<(Star, Roster)> {
     let beacon = Beacon::new()?;
     let joined = match place {
         Some(place) => join(place, me, &beacon, deadline),
         None => parts(me, &beacon, Vec::new()).map(|parts| (Star::hub(Vec::new()), parts)),
     };
-    let (mut star, parts) = joined.map_err(|error| match error.kind {
-        ErrorKind::Timeout => Error::new(error.kind, format!("{}{hint}", error.message)),
+    let (mut star, parts) = joined.map_err(|error| match (error.kind, place) {
+        (ErrorKind::Timeout, Some(place)) => {
+            Error::new(error.kind, format!("{}, at {}{hint}", error.message, place.path().display()))
+        }
         _ => error,
     })?;
     // Whoever could not take the descriptors says so now, and nobody has a world.
@@ -88,7 +90,7 @@ fn join(place: &Place, me: &Hello, beacon: &Beacon, deadline: Instant) -> Result
     let mine = Part { body: &me.encode(), fd: Some(beacon.light.as_fd()) };
     let parts = star.gather(JOIN, Ok(mine), None, deadline).inspect_err(|error| {
         if error.kind == ErrorKind::PeerLost {
-            let _ = place.remove_dead();
+            clean_up(place);
         }
     })?;
     Ok((star, parts))
@@ -127,7 +129,6 @@ fn listen(place: &Place, deadline: Instant) -> Result<Option<OwnedFd>> {
 }
 
 fn connect(place: &Place, begin: Instant, deadline: Instant) -> Result<Channel> {
-    // File times come from a clock that lags by up to a tick.
     let start = SystemTime::now();
     let last_tenth = deadline - (deadline - begin) / 10;
     let mut pauses = Pauses::until(deadline);
@@ -138,7 +139,7 @@ fn connect(place: &Place, begin: Instant, deadline: Instant) -> Result<Channel> 
             Connect::Connected(socket) => return Ok(Channel::new(socket)),
             Connect::NotYet => {}
             Connect::Dead => {
-                // Left by a former run, unless it appeared while this rank was waiting.
+                // Left by a former run, unless it was made while this rank was waiting.
                 if place.remove_dead()?.is_some_and(|made| made > start) {
                     return Err(ended(0));
                 }
@@ -148,6 +149,16 @@ fn connect(place: &Place, begin: Instant, deadline: Instant) -> Result<Channel> 
             return Err(timeout(&[0], JOIN, deadline - begin));
         }
     }
+}
+
+/// Removes the name that a dead rank 0 has left. The kernel closes the sockets of a process one after the other, so the
+/// listening one may live a moment longer than the connection.
+fn clean_up(place: &Place) {
+    let mut pauses = Pauses::until(Instant::now() + GRACE);
+    while let Ok(None) = place.remove_dead()
+        && place.exists()
+        && pauses.pause()
+    {}
 }
 
 /// Growing pauses up to a deadline.
@@ -191,29 +202,43 @@ struct Member {
 
 impl Host<'_> {
     fn run(mut self, beacon: &Beacon) -> Result<(Star, Parts)> {
-        let complete = self.gather();
+        if let Err(error) = self.gather() {
+            self.turn_away(&error);
+            return Err(error);
+        }
         // Nobody needs the name any more, and a dead process could not remove it.
         self.place.unlink();
-        let members = std::mem::take(&mut self.members).into_iter().flatten();
-        let mut channels = Vec::new();
-        let others = members.map(|Member { channel, hello, light }| {
-            channels.push(channel);
-            (hello, light)
-        });
-        let others = others.collect();
-        match complete.and_then(|()| parts(self.me, beacon, others)) {
-            Ok(parts) => {
-                let mut star = Star::hub(channels);
-                star.announce_parts(JOIN, &parts, self.deadline);
-                Ok((star, parts))
-            }
-            Err(error) => {
-                let _ = self.accept();
-                channels.append(&mut self.strangers);
-                Star::hub(channels).announce_failure(JOIN, &error);
-                Err(error)
-            }
+        let _ = self.accept();
+        let message = format!("the world of {} ranks is complete without this process", self.me.nranks);
+        Star::hub(self.strangers).announce_failure(JOIN, &Error::new(ErrorKind::Mismatch, message));
+        let members = self.members.into_iter().flatten();
+        let (channels, others) = members.map(|member| (member.channel, (member.hello, member.light))).unzip();
+        let mut star = Star::hub(channels);
+        let parts = parts(self.me, beacon, others);
+        match &parts {
+            Ok(parts) => star.announce_parts(JOIN, parts, self.deadline),
+            Err(error) => star.announce_failure(JOIN, error),
         }
+        Ok((star, parts?))
+    }
+
+    /// Tells those who have come why there is no world, and for a moment also those who still come.
+    fn turn_away(&mut self, error: &Error) {
+        let end = (Instant::now() + GRACE).min(self.deadline);
+        self.tell(error);
+        while wait(&mut [PollFd::new(&self.listener, PollFlags::IN)], end) {
+            self.tell(error);
+        }
+        self.place.unlink();
+        self.tell(error);
+    }
+
+    fn tell(&mut self, error: &Error) {
+        // Whoever may not come in is told too.
+        let _ = self.accept();
+        let members = self.members.iter_mut().filter_map(Option::take).map(|member| member.channel);
+        let channels = members.chain(self.strangers.drain(..)).collect();
+        Star::hub(channels).announce_failure(JOIN, error);
     }
 
     fn gather(&mut self) -> Result<()> {

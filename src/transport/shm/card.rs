@@ -1,5 +1,5 @@
-//! Bootstrap through the engine's all-gather: one card a rank, all of one size, says who a rank is, on which host and as
-//! which user it runs, and - rank 0's - where to meet. All ranks see all cards, so they come to the same verdict.
+//! Bootstrap through the engine's all-gather: one card a rank, all of one size, says who a rank is, on which host and
+//! as which user it runs, and - rank 0's - where to meet. All ranks see all cards, so they come to the same verdict.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

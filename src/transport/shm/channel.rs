@@ -230,3 +230,103 @@ pub fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    fn pair() -> (Channel, Channel) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        (Channel::new(one), Channel::new(other))
+    }
+
+    fn tag(sequence: u32) -> Tag {
+        Tag { kind: Kind::Part, operation: Operation::Allocate, sequence }
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(10)
+    }
+
+    fn receive(channel: &mut Channel) -> Message {
+        loop {
+            match channel.receive() {
+                Received::Message(message) => return message,
+                Received::Nothing => assert!(wait(&mut [PollFd::new(channel, PollFlags::IN)], soon())),
+                Received::Closed => panic!("closed"),
+            }
+        }
+    }
+
+    fn bytes(length: usize) -> Vec<u8> {
+        (0..length).map(|position| (position * 7 + (position >> 8)) as u8).collect()
+    }
+
+    #[test]
+    fn messages_of_any_size() {
+        let (one, mut other) = pair();
+        let sizes = [0, 1, PACKET_BODY - 1, PACKET_BODY, PACKET_BODY + 1, 40 * PACKET_BODY + 3];
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for (sequence, size) in (1..).zip(sizes) {
+                    one.send(tag(sequence), &bytes(size), &[], soon()).unwrap();
+                }
+            });
+            for (sequence, size) in (1..).zip(sizes) {
+                let message = receive(&mut other);
+                assert_eq!(message.tag, tag(sequence));
+                assert!(message.body == bytes(size), "{size} bytes");
+                assert!(message.fds.is_empty() && !message.fds_lost);
+            }
+        });
+    }
+
+    #[test]
+    fn more_descriptors_than_a_packet_takes() {
+        let (one, mut other) = pair();
+        let file = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let inode = rustix::fs::fstat(&file).unwrap().st_ino;
+        let fds = vec![file.as_fd(); 2 * PACKET_FDS + 1];
+        one.send(tag(1), b"body", &fds, soon()).unwrap();
+        let message = receive(&mut other);
+        assert_eq!((message.fds.len(), message.fds_lost, &*message.body), (fds.len(), false, &b"body"[..]));
+        for fd in &message.fds {
+            assert_eq!(rustix::fs::fstat(fd).unwrap().st_ino, inode);
+            assert!(rustix::io::fcntl_getfd(fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+        }
+    }
+
+    /// A sender that runs out of time leaves half a message; the next one is whole.
+    #[test]
+    fn half_a_message_is_dropped() {
+        let (one, mut other) = pair();
+        assert!(matches!(one.send(tag(1), &bytes(100 * PACKET_BODY), &[], Instant::now()), Err(Unsent::Timeout)));
+        while !matches!(other.receive(), Received::Nothing) {}
+        one.send(tag(2), b"whole", &[], soon()).unwrap();
+        assert_eq!(&*receive(&mut other).body, b"whole");
+    }
+
+    #[test]
+    fn what_was_sent_before_the_end_arrives() {
+        let (one, mut other) = pair();
+        one.send(tag(1), b"last", &[], soon()).unwrap();
+        // Unread by the closing side: the kernel reports that before the data.
+        other.send(tag(1), b"unread", &[], soon()).unwrap();
+        drop(one);
+        assert_eq!(&*receive(&mut other).body, b"last");
+        assert!(matches!(other.receive(), Received::Closed));
+        assert!(matches!(other.send(tag(2), b"", &[], soon()), Err(Unsent::Closed)));
+    }
+
+    #[test]
+    fn garbage_is_no_message() {
+        for garbage in [&b"short"[..], &[99, 1, 0, 0, 1, 0, 0, 0], &[1, 99, 0, 0, 1, 0, 0, 0]] {
+            let (one, mut other) = pair();
+            rustix::net::send(&one, garbage, SendFlags::empty()).unwrap();
+            assert!(matches!(other.receive(), Received::Closed));
+        }
+    }
+}

@@ -1,16 +1,20 @@
-//! What the programs that start ranks tell them: rank, size of the world, and which job it is.
+//! What the programs that start ranks tell them: rank, size of the world, and which job it is. The first launcher of
+//! this table whose variables for rank and size are set counts:
 //!
-//! | launcher | rank | ranks | ranks on this host | the job |
-//! | --- | --- | --- | --- | --- |
-//! | any | `PLD_RANK` | `PLD_WORLD_SIZE` | | `PLD_JOB`, which also overrides the ones below |
-//! | torchrun | `RANK` | `WORLD_SIZE` | `LOCAL_WORLD_SIZE` | `TORCHELASTIC_RUN_ID`, `TORCHELASTIC_RESTART_COUNT`, `MASTER_ADDR`, `MASTER_PORT` |
-//! | Open MPI | `OMPI_COMM_WORLD_RANK` | `OMPI_COMM_WORLD_SIZE` | `OMPI_COMM_WORLD_LOCAL_SIZE` | `PMIX_NAMESPACE`, `OMPI_MCA_ess_base_jobid` |
-//! | MPICH, PMI | `PMI_RANK` | `PMI_SIZE` | `MPI_LOCALNRANKS` | `PMI_JOBID` |
-//! | Slurm | `SLURM_PROCID` | `SLURM_NTASKS` | one node: `SLURM_STEP_NUM_NODES`, `SLURM_NNODES` | `SLURM_JOB_ID`, `SLURM_STEP_ID` |
+//! | launcher | rank, size, ranks or nodes here | the job |
+//! | --- | --- | --- |
+//! | by hand, or any | `PLD_RANK`, `PLD_WORLD_SIZE` | `PLD_JOB` |
+//! | torchrun | `RANK`, `WORLD_SIZE`, `LOCAL_WORLD_SIZE` | `TORCHELASTIC_RUN_ID`, |
+//! | | | `TORCHELASTIC_RESTART_COUNT`, `MASTER_ADDR`, `MASTER_PORT` |
+//! | Open MPI | `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE`, | `PMIX_NAMESPACE`, |
+//! | | `OMPI_COMM_WORLD_LOCAL_SIZE` | `OMPI_MCA_ess_base_jobid` |
+//! | MPICH, other PMI | `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALNRANKS` | `PMI_JOBID` |
+//! | Slurm | `SLURM_PROCID`, `SLURM_NTASKS`, | `SLURM_JOB_ID`, `SLURM_STEP_ID` |
+//! | | `SLURM_STEP_NUM_NODES`, `SLURM_NNODES` | |
 //!
-//! The first launcher of the table whose variables are set counts. Where nothing names the job, it is the process that
-//! started the ranks: the nearest ancestor whose environment has no rank. Ranks meet in the directory `PLD_DIR`, else
-//! `XDG_RUNTIME_DIR`, else `/tmp/pld-UID`.
+//! `PLD_JOB` comes before the launcher's own names. Where nothing names the job, it is what one process has started:
+//! the nearest ancestor whose environment has no rank. Ranks meet in the directory `PLD_DIR`, else `XDG_RUNTIME_DIR`,
+//! else `/tmp/pld-UID`. Empty variables count as not set.
 
 use std::ffi::OsString;
 use std::fs;
@@ -21,7 +25,7 @@ use rustix::process::geteuid;
 use super::place::{PREFIX, SUFFIX, is_private_directory};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The environment, or a made-up one. Empty variables count as not set.
+/// The environment without empty variables, or a made-up one.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// How one launcher names things.
@@ -98,8 +102,10 @@ pub fn assignment(env: Environment<'_>, rank: Option<u32>, nranks: Option<u32>) 
         (Some(rank), Some(nranks), _) => (rank, nranks),
         (_, _, Some(launcher)) => {
             require_one_host(env, launcher)?;
-            let number_or = |given: Option<u32>, name| given.map_or_else(|| required(env, name), Ok);
-            (number_or(rank, launcher.rank)?, number_or(nranks, launcher.nranks)?)
+            let [rank_name, nranks_name] = [launcher.rank, launcher.nranks];
+            let rank = rank.map_or_else(|| required(env, rank_name, nranks_name), Ok);
+            let nranks = nranks.map_or_else(|| required(env, nranks_name, rank_name), Ok);
+            (rank?, nranks?)
         }
         (_, _, None) => {
             let names = LAUNCHERS.iter().map(|launcher| format!("{}/{}", launcher.rank, launcher.nranks));
@@ -149,12 +155,12 @@ fn number(env: Environment<'_>, name: &str) -> Result<Option<u32>> {
     number.map(Some).ok_or_else(|| Error::invalid(format!("{name} is {value:?}, not a number of ranks")))
 }
 
-fn required(env: Environment<'_>, name: &str) -> Result<u32> {
-    number(env, name)?.ok_or_else(|| Error::invalid(format!("{name} is not set, but its companion is")))
+fn required(env: Environment<'_>, name: &str, companion: &str) -> Result<u32> {
+    number(env, name)?.ok_or_else(|| Error::invalid(format!("{companion} is set but {name} is not")))
 }
 
-/// The process that started the ranks, told apart from later ones with the same id by its start time. Wrappers such as a
-/// shell, `timeout` or a debugger around one rank have its variables too and are passed over.
+/// The process that started the ranks, told apart from later ones with the same id by its start time. Wrappers such as
+/// a shell, `timeout` or a debugger around one rank have its variables too and are passed over.
 fn starter(rank_variable: Option<&str>) -> String {
     let marker = rank_variable.map(|name| format!("{name}="));
     let is_rank = |pid: u32| {
@@ -187,8 +193,8 @@ pub fn directory(env: Environment<'_>) -> PathBuf {
     set("PLD_DIR").or_else(session).unwrap_or_else(|| format!("/tmp/pld-{}", geteuid().as_raw()).into())
 }
 
-/// Name of the socket of a job's world. Worlds of different sizes have different names, so that a rank of the next one may
-/// come while the last one is still being made.
+/// Name of the socket of a job's world. Worlds of different sizes have different names, so that a rank of the next one
+/// may come while the last one is still being made.
 pub fn socket_name(job: &str, nranks: u32) -> String {
     format!("{PREFIX}{:016x}-{nranks}{SUFFIX}", hash(job.as_bytes()))
 }
@@ -196,4 +202,129 @@ pub fn socket_name(job: &str, nranks: u32) -> String {
 /// FNV-1a: the same in every build of this library.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assign(variables: &[(&str, &str)], rank: Option<u32>, nranks: Option<u32>) -> Result<Assignment> {
+        let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        assignment(&find, rank, nranks)
+    }
+
+    fn named(rank: u32, nranks: u32, job: &str) -> Result<Assignment> {
+        Ok(Assignment { rank, nranks, job: job.into(), by_ancestor: false })
+    }
+
+    fn error(variables: &[(&str, &str)]) -> String {
+        assign(variables, None, None).unwrap_err().message
+    }
+
+    const TORCHRUN: [(&str, &str); 7] = [
+        ("RANK", "3"),
+        ("WORLD_SIZE", "8"),
+        ("LOCAL_WORLD_SIZE", "8"),
+        ("TORCHELASTIC_RUN_ID", "none"),
+        ("TORCHELASTIC_RESTART_COUNT", "1"),
+        ("MASTER_ADDR", "127.0.0.1"),
+        ("MASTER_PORT", "29500"),
+    ];
+    const TORCHRUN_JOB: &str =
+        "TORCHELASTIC_RUN_ID=none TORCHELASTIC_RESTART_COUNT=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500";
+
+    #[test]
+    fn every_launcher() {
+        assert_eq!(assign(&TORCHRUN, None, None), named(3, 8, TORCHRUN_JOB));
+        let open_mpi = [
+            ("OMPI_COMM_WORLD_RANK", "1"),
+            ("OMPI_COMM_WORLD_SIZE", "4"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "4"),
+            ("PMIX_NAMESPACE", "prterun-host-77@1"),
+        ];
+        assert_eq!(assign(&open_mpi, None, None), named(1, 4, "PMIX_NAMESPACE=prterun-host-77@1"));
+        let older = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_MCA_ess_base_jobid", "42")];
+        assert_eq!(assign(&older, None, None), named(1, 4, "OMPI_MCA_ess_base_jobid=42"));
+        let pmi = [("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2"), ("PMI_JOBID", "9.0")];
+        assert_eq!(assign(&pmi, None, None), named(0, 2, "PMI_JOBID=9.0"));
+        let slurm = [
+            ("SLURM_PROCID", "5"),
+            ("SLURM_NTASKS", "6"),
+            ("SLURM_NNODES", "4"),
+            ("SLURM_STEP_NUM_NODES", "1"),
+            ("SLURM_JOB_ID", "100"),
+            ("SLURM_STEP_ID", "2"),
+        ];
+        assert_eq!(assign(&slurm, None, None), named(5, 6, "SLURM_JOB_ID=100 SLURM_STEP_ID=2"));
+        let own = [("PLD_RANK", "1"), ("PLD_WORLD_SIZE", "2"), ("PLD_JOB", "mine")];
+        assert_eq!(assign(&own, None, None), named(1, 2, "PLD_JOB=mine"));
+    }
+
+    #[test]
+    fn own_variables_and_options_come_first() {
+        let mut variables = vec![("PLD_RANK", "1"), ("PLD_WORLD_SIZE", "2"), ("PLD_JOB", "mine")];
+        variables.extend(TORCHRUN);
+        assert_eq!(assign(&variables, None, None), named(1, 2, "PLD_JOB=mine"));
+        assert_eq!(assign(&variables, Some(0), None), named(0, 2, "PLD_JOB=mine"));
+        assert_eq!(assign(&variables[2..], Some(5), Some(6)), named(5, 6, "PLD_JOB=mine"));
+        assert_eq!(assign(&TORCHRUN, Some(5), Some(6)), named(5, 6, TORCHRUN_JOB));
+    }
+
+    #[test]
+    fn a_job_without_a_name_is_what_one_process_started() {
+        let found = assign(&[("PLD_RANK", "1"), ("PLD_WORLD_SIZE", "2")], None, None).unwrap();
+        assert!(found.by_ancestor);
+        assert!(found.job.starts_with(&format!("started by process {} at ", std::os::unix::process::parent_id())));
+        assert_eq!(assign(&[], Some(1), Some(2)).unwrap().job, found.job);
+    }
+
+    #[test]
+    fn mistakes_name_the_variable() {
+        assert_eq!(error(&[("PLD_RANK", "1")]), "PLD_RANK is set but PLD_WORLD_SIZE is not");
+        assert_eq!(error(&[("PLD_WORLD_SIZE", "1")]), "PLD_WORLD_SIZE is set but PLD_RANK is not");
+        for bad in ["", "-1", "two", "1.0", "4294967296"] {
+            let variables = [("PLD_RANK", bad), ("PLD_WORLD_SIZE", "2")];
+            assert_eq!(error(&variables), format!("PLD_RANK is {bad:?}, not a number of ranks"));
+        }
+        let slurm = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2"), ("SLURM_NNODES", "x")];
+        assert_eq!(error(&slurm), "SLURM_NNODES is \"x\", not a number of ranks");
+        // `RANK` alone says nothing.
+        assert!(error(&[("RANK", "1")]).starts_with("the environment names no rank and size of the world"));
+    }
+
+    #[test]
+    fn ranks_on_other_hosts() {
+        let launchers: [&[(&str, &str)]; 4] = [
+            &[("RANK", "0"), ("WORLD_SIZE", "4"), ("LOCAL_WORLD_SIZE", "2")],
+            &[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")],
+            &[("PMI_RANK", "0"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")],
+            &[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4"), ("SLURM_NNODES", "2")],
+        ];
+        for variables in launchers {
+            let error = assign(variables, None, None).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Unsupported);
+            assert!(error.message.contains("shm is for one host") && error.message.contains(" is 2"), "{error}");
+            assert!(assign(variables, Some(0), Some(2)).is_ok());
+        }
+    }
+
+    #[test]
+    fn where_ranks_meet() {
+        let dir = |variables: &'static [(&str, &str)]| {
+            let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+            directory(&find)
+        };
+        let default = PathBuf::from(format!("/tmp/pld-{}", geteuid().as_raw()));
+        assert_eq!(dir(&[("PLD_DIR", "/somewhere"), ("XDG_RUNTIME_DIR", "/proc")]), PathBuf::from("/somewhere"));
+        assert_eq!(dir(&[("XDG_RUNTIME_DIR", "/is/not/there")]), default);
+        assert_eq!(dir(&[("XDG_RUNTIME_DIR", "/proc")]), default);
+        assert_eq!(dir(&[]), default);
+    }
+
+    #[test]
+    fn names_tell_jobs_and_sizes_apart() {
+        let names = [("a", 2), ("b", 2), ("a", 3), ("", 2)].map(|(job, nranks)| socket_name(job, nranks));
+        assert_eq!(names[0], "pld-af63dc4c8601ec8c-2.sock");
+        assert!((0..4).all(|i| (0..i).all(|j| names[i] != names[j])));
+    }
 }

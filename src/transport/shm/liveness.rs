@@ -53,6 +53,13 @@ pub struct Roster {
     owner: Pid,
 }
 
+/// Whoever ends its world properly leaves, also if the world has failed while it was made.
+impl Drop for Roster {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
 /// The file of the page in which ranks mark their leaving.
 pub fn left_file(nranks: u32) -> Result<OwnedFd> {
     memory::create(left_bytes(nranks))
@@ -74,9 +81,9 @@ impl Roster {
         self.ended().find(|rank| !self.has_left(*rank))
     }
 
-    /// A rank that takes no further part.
+    /// A rank that takes no further part; one that was lost comes first, since others leave because of it.
     pub fn gone(&self) -> Option<u32> {
-        self.others().find(|rank| self.has_left(*rank)).or_else(|| self.ended().next())
+        self.lost().or_else(|| self.others().find(|rank| self.has_left(*rank)))
     }
 
     /// Marks this rank as left. A forked child that drops its copy of the world does not speak for the rank.
@@ -123,5 +130,50 @@ impl Roster {
         // SAFETY: the mapping is page-aligned, as long as one mark a rank, lives as long as `self`, and all processes
         // access it only through atomics.
         unsafe { &*marks.add(rank as usize) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lit(fd: &OwnedFd) -> bool {
+        poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() == 1
+    }
+
+    #[test]
+    fn a_living_process_is_dark() {
+        assert!(!lit(&Beacon::new().unwrap().light));
+    }
+
+    /// Without pidfds.
+    #[test]
+    fn the_end_of_a_connection_tells_as_well() {
+        let Beacon { light, _kept: kept } = Beacon::socket().unwrap();
+        assert!(!lit(&light));
+        drop(kept);
+        assert!(lit(&light));
+    }
+
+    /// Rank 1 of three ends without leaving, rank 2 leaves and ends.
+    #[test]
+    fn ranks_that_end_and_ranks_that_leave() {
+        let beacons = [(); 3].map(|()| Beacon::socket().unwrap());
+        let lights = || beacons.iter().map(|beacon| beacon.light.try_clone().unwrap()).collect::<Vec<_>>();
+        let left = left_file(3).unwrap();
+        let roster = |rank| {
+            Roster::new(rank, lights(), vec![10, 11, 12], left.try_clone().unwrap(), Beacon::socket().unwrap()).unwrap()
+        };
+        let (mine, theirs) = (roster(0), roster(2));
+        let [_first, second, third] = beacons;
+        assert_eq!((mine.lost(), mine.gone()), (None, None));
+        drop(theirs);
+        assert_eq!((mine.lost(), mine.gone()), (None, Some(2)));
+        drop(third);
+        assert_eq!((mine.lost(), mine.gone()), (None, Some(2)));
+        assert_eq!(mine.obituary(2).message, "rank 2 has left the world");
+        drop(second);
+        assert_eq!((mine.lost(), mine.gone()), (Some(1), Some(1)));
+        assert_eq!(mine.obituary(1).message, "rank 1 (process 11) has ended");
     }
 }

@@ -1,5 +1,5 @@
-//! Symmetric memory in files without names: each rank makes and reserves its part, passes it on, and maps all parts side
-//! by side. No name means that nothing can be left behind, however a process ends.
+//! Symmetric memory in files without names: each rank makes and reserves its part, passes it on, and maps all parts
+//! side by side. No name means that nothing can be left behind, however a process ends.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;

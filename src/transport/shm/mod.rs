@@ -76,8 +76,9 @@ pub struct ShmTransport {
 impl ShmTransport {
     /// Meets the other ranks. Collective. Ranks that disagree get `Mismatch`, all of them.
     ///
-    /// Worlds of one job may follow one another and may differ in size; ranks that take part in the same worlds make them
-    /// in the same order. The environment is read here and never again.
+    /// Worlds of one job may follow one another and may differ in size; ranks that take part in the same worlds make
+    /// them in the same order. Worlds of the same size but of other processes are different jobs if they are made at
+    /// the same time. The environment is read here and never again.
     pub fn join(options: &ShmOptions) -> Result<Self> {
         let (place, rank, nranks, hint) = match &options.bootstrap {
             Bootstrap::Env => {
@@ -170,11 +171,5 @@ impl Transport for ShmTransport {
 
     fn leave(&self) {
         self.roster.leave();
-    }
-}
-
-impl Drop for ShmTransport {
-    fn drop(&mut self) {
-        self.leave();
     }
 }

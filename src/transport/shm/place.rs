@@ -140,6 +140,10 @@ impl Place {
         Ok(made)
     }
 
+    pub fn exists(&self) -> bool {
+        statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
     /// Removes the name; it is no error if it is gone.
     pub fn unlink(&self) {
         let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());

@@ -1,8 +1,8 @@
 //! Collectives: every rank sends its part to rank 0, which sends all parts to everybody, or an error to everybody.
 //!
-//! Collectives are numbered. A rank that gives up (time-out, lost peer, no memory) tells rank 0 and waits a little for its
-//! verdict, so that all ranks have the same error. A rank that comes late finds the verdict waiting, and what is left over of
-//! a failed collective is recognised by its number: the next collective works.
+//! Collectives are numbered. A rank that gives up (time-out, lost peer, no memory) tells rank 0 and waits a little for
+//! its verdict, so that all ranks have the same error. A rank that comes late finds the verdict waiting, and what is
+//! left over of a failed collective is recognised by its number: the next collective works.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -126,8 +126,9 @@ impl Call<'_> {
         timeout(missing, self.operation, self.deadline - self.begin)
     }
 
+    /// Why the collective fails now that `rank` is gone: if it left, perhaps because another one was lost.
     fn gone(&self, rank: u32) -> Error {
-        self.roster.map_or_else(|| ended(rank), |roster| roster.obituary(rank))
+        self.roster.map_or_else(|| ended(rank), |roster| roster.obituary(roster.lost().unwrap_or(rank)))
     }
 }
 
@@ -236,7 +237,8 @@ fn contribute(channel: &mut Channel, call: &Call<'_>, mine: Result<Part<'_>>) ->
                 return Err(decode_error(&message.body));
             }
             Received::Message(_) => continue,
-            Received::Closed => return Err(refusal.unwrap_or_else(|| call.gone(0))),
+            // Whatever this rank has refused for, it may have been a consequence of this.
+            Received::Closed => return Err(call.gone(0)),
             Received::Nothing => {}
         }
         let mut fds = vec![PollFd::new(channel, PollFlags::IN)];

@@ -1,0 +1,76 @@
+# Each goal does all of its own set-up.
+#
+#   make demo          build the library, run the all-reduce on 2 and 4 ranks, threads and processes
+#   make test          every test
+#   make bench         the benchmark table (bench-peers installs the MPI libraries it compares with)
+#   make docs          documentation of the source and of the C interface
+#   make bless         rewrite generated files and expected outputs
+
+CARGO   ?= cargo
+JOBS    ?= 2
+BUILD   := target/cmake
+PREFIX  := $(CURDIR)/target/prefix
+CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
+NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
+
+.PHONY: demo test bench bench-peers docs bless setup package lint test-rust test-loom test-c test-valgrind test-docs
+
+demo: package
+	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
+	cmake --build target/examples -j $(JOBS) >/dev/null
+	target/examples/allreduce --ranks 2 --print
+	target/examples/allreduce --ranks 4
+	target/examples/allreduce --ranks 2 --processes
+	target/examples/allreduce --ranks 4 --processes
+
+test: lint test-rust test-loom test-c test-valgrind test-docs
+	@echo "all tests passed"
+
+setup:
+	scripts/setup.sh cmake g++ pkg-config nm valgrind
+
+package: setup
+	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	cmake --build $(BUILD) -j $(JOBS)
+	cmake --install $(BUILD) >/dev/null
+
+lint: setup
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+test-rust: setup
+	$(CARGO) build --workspace
+	$(CARGO) $(NEXTEST) --workspace
+
+# The protocols between ranks, every interleaving that loom can reach.
+test-loom:
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release -p pld-sync --target-dir target/loom
+
+# The C interface as a user meets it: against the installed package.
+test-c: package
+	cmake -S tests/c -B target/tests-c $(CONSUME) >/dev/null
+	cmake --build target/tests-c -j $(JOBS)
+	ctest --test-dir target/tests-c --output-on-failure
+	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
+	cmake --build target/examples -j $(JOBS)
+	ctest --test-dir target/examples --output-on-failure
+
+test-valgrind: test-c
+	ctest --test-dir target/tests-c -T memcheck --output-on-failure
+
+# Every command and every program that a document shows.
+test-docs: setup
+	scripts/run-docs.sh README.md docs/*.md
+
+bench: setup
+	$(CARGO) bench --bench exchange
+
+bench-peers:
+	scripts/setup.sh mpicc venv
+	benches/peers/install.sh
+
+docs:
+	$(CARGO) doc --workspace --no-deps
+
+bless:
+	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics

@@ -1,0 +1,439 @@
+//! The conformance suite: test vectors as programs, run over every transport with 2, 3, 4 and 8 ranks.
+//!
+//! A vector is a program in `tests/conformance/` or `examples/pld/`, its inputs, and the right outputs, as formulas of
+//! rank and position. A later transport joins by one more function at the end of this file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use half::{bf16, f16};
+use pld::ir::{self, DType};
+use pld::runtime::{Arg, CompileOptions, Executable, TensorArg, World, WorldOptions};
+use pld::transport::shm::{Bootstrap, ShmOptions};
+
+#[path = "support/processes.rs"]
+mod processes;
+
+/// Value of element `i` (row-major) on rank `r` of `p`.
+type Formula = fn(p: i64, r: i64, i: i64) -> f64;
+
+/// As a formula; none where any value is right.
+type Expected = fn(p: i64, r: i64, i: i64) -> Option<f64>;
+
+/// A host parameter, without its rank axis.
+enum Param {
+    In(DType, fn(p: i64) -> Vec<i64>, Formula),
+    Out(DType, fn(p: i64) -> Vec<i64>, Expected),
+}
+
+use Param::{In, Out};
+
+struct Vector {
+    /// Its number in the list of vectors, and what it shows.
+    name: &'static str,
+    program: &'static str,
+    params: Vec<Param>,
+    persistent: bool,
+}
+
+macro_rules! program {
+    ($name:literal) => {
+        include_str!(concat!("conformance/", $name, ".pld"))
+    };
+}
+
+macro_rules! example {
+    ($name:literal) => {
+        include_str!(concat!("../examples/pld/", $name, ".pld"))
+    };
+}
+
+fn vector(name: &'static str, program: &'static str, params: Vec<Param>) -> Vector {
+    Vector { name, program, params, persistent: false }
+}
+
+fn previous(p: i64, r: i64) -> i64 {
+    (r + p - 1) % p
+}
+
+fn next(p: i64, r: i64) -> i64 {
+    (r + 1) % p
+}
+
+/// `100 r + i`: the usual input.
+fn ramp(_p: i64, r: i64, i: i64) -> f64 {
+    (100 * r + i) as f64
+}
+
+/// The ramp summed over all ranks.
+fn ramp_sum(p: i64, i: i64) -> f64 {
+    (0..p).map(|r| ramp(p, r, i)).sum()
+}
+
+/// The ramp of a large tensor: no two elements of neighbouring ranks are equal.
+fn long_ramp(_p: i64, r: i64, i: i64) -> f64 {
+    (10_000 * r + i) as f64
+}
+
+fn narrow(dtype: DType, value: f64) -> f64 {
+    match dtype {
+        DType::F16 => f16::from_f64(value).to_f64(),
+        DType::BF16 => bf16::from_f64(value).to_f64(),
+        DType::F32 => f64::from(value as f32),
+        _ => value,
+    }
+}
+
+fn vectors() -> Vec<Vector> {
+    use DType::*;
+    let row = |_p: i64| vec![1, 64];
+    let rows2 = |_p: i64| vec![2, 64];
+    let rows16 = |_p: i64| vec![16, 64];
+    let square = |p: i64| vec![p, 64];
+    let cell = |_p: i64| vec![1, 1];
+    let from_previous: Expected = |p, r, i| Some(ramp(p, previous(p, r), i));
+    let from_next: Expected = |p, r, i| Some(ramp(p, next(p, r), i));
+    let ring = || vec![In(F32, row, ramp), Out(F32, row, from_previous)];
+    let mut all = vec![
+        vector("A1 put ring", program!("put_ring"), ring()),
+        vector(
+            "A2 put pipelined",
+            program!("put_pipelined"),
+            vec![
+                In(F32, |_| vec![8, 128], long_ramp),
+                Out(F32, |_| vec![8, 128], |p, r, i| Some(long_ramp(p, previous(p, r), i))),
+            ],
+        ),
+        vector(
+            "A3 put chunked",
+            program!("put_chunked"),
+            vec![
+                In(F32, |_| vec![8, 64], long_ramp),
+                Out(F32, |_| vec![8, 64], |p, r, i| Some(long_ramp(p, previous(p, r), i))),
+            ],
+        ),
+        vector(
+            "A4 put row subregion",
+            program!("put_row"),
+            vec![
+                In(F32, rows2, ramp),
+                Out(F32, rows2, |p, r, i| Some(if i < 64 { 0.0 } else { ramp(p, previous(p, r), i - 64) })),
+            ],
+        ),
+        vector(
+            "A5 put atomic add",
+            program!("put_atomic"),
+            vec![
+                In(I32, |_| vec![16, 16], |_, r, i| (10 + 22 * r + 1000 * i) as f64),
+                Out(
+                    I32,
+                    |_| vec![16, 16],
+                    |p, r, i| (r == 0).then(|| (0..p).map(|q| 10 + 22 * q + 1000 * i).sum::<i64>() as f64),
+                ),
+            ],
+        ),
+        vector("A6 get ring", program!("get_ring"), vec![In(F32, row, ramp), Out(F32, row, from_next)]),
+        vector(
+            "A7 get row subregion",
+            program!("get_row"),
+            vec![
+                In(F32, rows2, ramp),
+                Out(F32, rows2, |p, r, i| Some(if i < 64 { 0.0 } else { ramp(p, next(p, r), i - 64) })),
+            ],
+        ),
+        vector("A8 tile remote_store ring", program!("remote_store_ring"), ring()),
+        vector(
+            "A9 remote_store of two halves",
+            program!("remote_store_halves"),
+            vec![
+                In(F32, |_| vec![1, 32], ramp),
+                In(F32, |_| vec![1, 32], |p, r, i| ramp(p, r, i + 32)),
+                Out(F32, row, from_previous),
+            ],
+        ),
+        vector(
+            "A10 remote_store of a computed value",
+            program!("remote_store_computed"),
+            vec![In(F32, row, ramp), Out(F32, row, |p, r, i| Some(2.0 * ramp(p, previous(p, r), i)))],
+        ),
+        vector(
+            "A11 remote_store, then a reader task",
+            program!("remote_store_two_tasks"),
+            vec![
+                In(BF16, square, |p, r, i| (r * 64 * p + i) as f64),
+                Out(BF16, square, |p, r, i| {
+                    let (source, column) = (previous(p, r), i % 64);
+                    let sent = (source * 64 * p + source * 64 + column) as f64;
+                    Some(if i / 64 == source { narrow(BF16, sent) } else { 0.0 })
+                }),
+            ],
+        ),
+        vector(
+            "A12 A13 notified tag, three launches",
+            program!("notify_tag"),
+            vec![Out(I32, cell, |p, r, _| Some((previous(p, r) + 1) as f64))],
+        ),
+        vector("A14 credit reset", program!("credit_reset"), vec![Out(I32, cell, |_, _, _| Some(0.0))]),
+        vector(
+            "A17 window slice as source",
+            program!("slice_source"),
+            vec![In(F32, rows16, long_ramp), Out(F32, |_| vec![8, 64], |p, r, i| Some(long_ramp(p, r, i + 8 * 64)))],
+        ),
+        vector(
+            "A18 window slice as target",
+            program!("slice_target"),
+            vec![In(F32, rows16, long_ramp), Out(F32, rows16, |p, r, i| Some(long_ramp(p, r, i)))],
+        ),
+        vector(
+            "A19 compute on a window",
+            program!("compute_on_window"),
+            vec![
+                In(F32, rows16, long_ramp),
+                In(F16, rows16, |p, r, i| 0.5 * long_ramp(p, r, i)),
+                Out(F32, rows16, |p, r, i| {
+                    Some(narrow(F32, long_ramp(p, r, i) + narrow(F16, 0.5 * long_ramp(p, r, i))))
+                }),
+            ],
+        ),
+        vector(
+            "B1 allreduce mesh",
+            example!("allreduce"),
+            vec![In(F32, |_| vec![1, 256], ramp), Out(F32, |_| vec![1, 256], |p, _, i| Some(ramp_sum(p, i)))],
+        ),
+        vector(
+            "B2 allreduce ring",
+            program!("allreduce_ring"),
+            vec![In(F32, |p| vec![p, 768 / p], ramp), Out(F32, |p| vec![p, 768 / p], |p, _, i| Some(ramp_sum(p, i)))],
+        ),
+        vector(
+            "B3 allgather pull",
+            program!("allgather_pull"),
+            vec![In(F32, row, ramp), Out(F32, |p| vec![1, p * 64], |p, _, i| Some(ramp(p, i / 64, i % 64)))],
+        ),
+        vector(
+            "B4 reduce_scatter",
+            program!("reduce_scatter"),
+            vec![In(F32, |p| vec![1, p * 64], ramp), Out(F32, row, |p, r, i| Some(ramp_sum(p, r * 64 + i)))],
+        ),
+        vector(
+            "B5 broadcast",
+            program!("broadcast"),
+            vec![In(F32, row, ramp), Out(F32, row, |p, _, i| Some(ramp(p, 0, i)))],
+        ),
+        vector(
+            "B6 all_to_all push",
+            program!("all_to_all_push"),
+            vec![
+                In(F32, square, |_, r, i| (1000 * r + 100 * (i / 64) + i % 64) as f64),
+                Out(F32, square, |_, r, i| Some((1000 * (i / 64) + 100 * r + i % 64) as f64)),
+            ],
+        ),
+    ];
+    let tile = |_p: i64| vec![8, 8];
+    let shifts = || vec![In(F32, row, ramp), Out(F32, row, from_previous), Out(F32, row, from_next)];
+    all.extend([
+        vector(
+            "G1 hello rank",
+            example!("01_hello_rank"),
+            vec![In(F32, tile, ramp), Out(F32, tile, |p, r, i| Some(ramp(p, r, i) + r as f64))],
+        ),
+        vector(
+            "G2 levels",
+            example!("02_levels"),
+            vec![In(F32, tile, ramp), Out(F32, tile, |p, r, i| Some(ramp(p, r, i) * (r + 1) as f64))],
+        ),
+        vector(
+            "G3 window round trip",
+            example!("03_window_round_trip"),
+            vec![In(F32, |_| vec![1, 256], ramp), Out(F32, |_| vec![1, 256], |p, r, i| Some(ramp(p, r, i)))],
+        ),
+        vector(
+            "G4 barrier",
+            example!("04_barrier"),
+            vec![Out(I32, |p| vec![p, 1], |_, r, i| Some(if i == r { 0.0 } else { 1.0 }))],
+        ),
+        vector("G5 remote_load", example!("05_remote_load"), vec![In(F32, row, ramp), Out(F32, row, from_next)]),
+        vector("G5 remote_store", example!("05_remote_store"), ring()),
+        vector("G6 put and get", example!("06_put_get"), shifts()),
+        vector("G7 dynamic rank count", example!("07_dynamic_ranks"), shifts()),
+    ]);
+    all.push(Vector {
+        name: "A15 credit reset, persistent",
+        persistent: true,
+        ..vector("", program!("credit_reset"), vec![Out(I32, cell, |_, _, _| Some(0.0))])
+    });
+    all
+}
+
+/// Bytes around every buffer that must stay as they are.
+const GUARD: usize = 64;
+const GUARD_BYTE: u8 = 0xC3;
+
+/// The parts of one host tensor that this process has, between guards.
+struct Buffer {
+    dtype: DType,
+    shape: Vec<i64>,
+    storage: Vec<u64>,
+    bytes: usize,
+}
+
+impl Buffer {
+    fn new(dtype: DType, part: Vec<i64>, local: &[i64], drives_all: bool) -> Self {
+        let bytes = (part.iter().product::<i64>() * dtype.size()) as usize * local.len();
+        let mut shape = part;
+        if drives_all {
+            shape.insert(0, local.len() as i64);
+        }
+        let guarded = bytes.next_multiple_of(8) + 2 * GUARD;
+        Self { dtype, shape, storage: vec![u64::from_ne_bytes([GUARD_BYTE; 8]); guarded / 8], bytes }
+    }
+
+    fn all_bytes(&mut self) -> &mut [u8] {
+        // SAFETY: a slice of u64 is a slice of eight times as many bytes.
+        unsafe { std::slice::from_raw_parts_mut(self.storage.as_mut_ptr().cast(), self.storage.len() * 8) }
+    }
+
+    fn data(&mut self) -> &mut [u8] {
+        let bytes = self.bytes;
+        &mut self.all_bytes()[GUARD..GUARD + bytes]
+    }
+
+    fn set(&mut self, index: usize, value: f64) {
+        let (dtype, size) = (self.dtype, self.dtype.size() as usize);
+        let bytes: Vec<u8> = match dtype {
+            DType::F32 => (value as f32).to_ne_bytes().into(),
+            DType::F16 => f16::from_f64(value).to_ne_bytes().into(),
+            DType::BF16 => bf16::from_f64(value).to_ne_bytes().into(),
+            DType::I32 => (value as i32).to_ne_bytes().into(),
+            other => unreachable!("no vector uses {other}"),
+        };
+        self.data()[index * size..][..size].copy_from_slice(&bytes);
+    }
+
+    fn value(&mut self, index: usize) -> f64 {
+        let (dtype, size) = (self.dtype, self.dtype.size() as usize);
+        let bytes = &self.data()[index * size..][..size];
+        match dtype {
+            DType::F32 => f64::from(f32::from_ne_bytes(bytes.try_into().unwrap())),
+            DType::F16 => f16::from_ne_bytes(bytes.try_into().unwrap()).to_f64(),
+            DType::BF16 => bf16::from_ne_bytes(bytes.try_into().unwrap()).to_f64(),
+            DType::I32 => f64::from(i32::from_ne_bytes(bytes.try_into().unwrap())),
+            other => unreachable!("no vector uses {other}"),
+        }
+    }
+
+    fn check_guards(&mut self, name: &str) {
+        let bytes = self.bytes;
+        let all = self.all_bytes();
+        let intact = all[..GUARD].iter().chain(&all[GUARD + bytes..]).all(|&b| b == GUARD_BYTE);
+        assert!(intact, "{name}: bytes beside a tensor have changed");
+    }
+}
+
+/// Runs a vector on the ranks of this process and checks what they got, three launches in a row.
+fn run(world: &Arc<World>, vector: &Vector) {
+    let name = vector.name;
+    let p = i64::from(world.nranks());
+    let (local, drives_all) = match world.rank() {
+        Some(rank) => (vec![i64::from(rank)], false),
+        None => ((0..p).collect(), true),
+    };
+    let program = ir::parse::parse(vector.program, name)
+        .unwrap_or_else(|d| panic!("{}", d.iter().map(|d| d.to_string()).collect::<Vec<_>>().join("\n")));
+    let options = CompileOptions { persistent: vector.persistent, ..CompileOptions::default() };
+    let executable = Executable::compile(&program, world, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
+    for launch in 0..3 {
+        let mut buffers: Vec<Buffer> = vector
+            .params
+            .iter()
+            .map(|param| match *param {
+                In(dtype, shape, _) | Out(dtype, shape, _) => Buffer::new(dtype, shape(p), &local, drives_all),
+            })
+            .collect();
+        for (buffer, param) in buffers.iter_mut().zip(&vector.params) {
+            if let In(dtype, shape, formula) = *param {
+                let elements = shape(p).iter().product::<i64>();
+                for (part, &r) in local.iter().enumerate() {
+                    for i in 0..elements {
+                        buffer.set(part * elements as usize + i as usize, narrow(dtype, formula(p, r, i)));
+                    }
+                }
+            }
+        }
+        let args: Vec<Arg> = buffers
+            .iter_mut()
+            .map(|buffer| {
+                let data = buffer.data().as_mut_ptr();
+                Arg::Tensor(TensorArg { data, dtype: buffer.dtype, shape: &buffer.shape, strides: None })
+            })
+            .collect();
+        executable.launch(&args).unwrap_or_else(|e| panic!("{name}, launch {launch}: {e}"));
+        for (buffer, param) in buffers.iter_mut().zip(&vector.params) {
+            buffer.check_guards(name);
+            if let Out(_, shape, expected) = *param {
+                let elements = shape(p).iter().product::<i64>();
+                for (part, &r) in local.iter().enumerate() {
+                    for i in 0..elements {
+                        if let Some(right) = expected(p, r, i) {
+                            let got = buffer.value(part * elements as usize + i as usize);
+                            assert_eq!(got, right, "{name}, {p} ranks, launch {launch}: rank {r}, element {i}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn over_threads(nranks: u32) {
+    let world = World::create(nranks, &WorldOptions::default()).unwrap();
+    for vector in vectors() {
+        run(&world, &vector);
+    }
+}
+
+const DEADLINE: Duration = Duration::from_secs(90);
+
+fn over_processes(nranks: u32) {
+    processes::run_ranks("as_a_rank", nranks, DEADLINE);
+}
+
+/// Not a test of its own: what each process of `over_processes` runs.
+#[test]
+fn as_a_rank() {
+    let Some(me) = processes::this_rank() else { return };
+    let options = ShmOptions {
+        bootstrap: Bootstrap::File(PathBuf::from(&me.meeting_point)),
+        rank: Some(me.rank),
+        nranks: Some(me.nranks),
+        deadline: Instant::now() + DEADLINE,
+        agreement: Vec::new(),
+    };
+    let world = World::join(&options, &WorldOptions::default()).unwrap();
+    for vector in vectors() {
+        run(&world, &vector);
+    }
+}
+
+macro_rules! suite {
+    ($($name:ident: $over:ident($nranks:literal);)*) => {$(
+        #[test]
+        fn $name() {
+            $over($nranks);
+        }
+    )*};
+}
+
+suite! {
+    threads_1: over_threads(1);
+    threads_2: over_threads(2);
+    threads_3: over_threads(3);
+    threads_4: over_threads(4);
+    threads_8: over_threads(8);
+    processes_1: over_processes(1);
+    processes_2: over_processes(2);
+    processes_3: over_processes(3);
+    processes_4: over_processes(4);
+    processes_8: over_processes(8);
+}

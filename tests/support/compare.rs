@@ -1,0 +1,81 @@
+//! Generated code and model, side by side.
+
+use pld::codegen::cpu::abi::Exit;
+use pld::ir::print::print;
+use pld::ir::program::{BufferSize, Param};
+use pld::ir::{DType, Program, Severity};
+use pld::verify::verify;
+
+use crate::model::{Model, Value, decode};
+use crate::ranks::{Arg, Options, Outcome, Ranks};
+
+/// The verifier has nothing against a program. Only such programs are compiled.
+pub fn is_valid(program: &Program, nranks: u32) -> bool {
+    verify(program, Some(nranks)).iter().all(|finding| finding.severity == Severity::Warning)
+}
+
+/// Runs a program both ways, in every manner of compilation: the same memory, or the same fault.
+pub fn assert_same(program: &Program, nranks: u32, args: &[Arg], dims: &[i64]) {
+    let mut model = Model::new(program, nranks, args, dims, &[]);
+    let expected = model.run();
+    let text = || print(program);
+    for options in [Options { each: false, checked: true }, Options { each: true, checked: true }] {
+        let ranks = Ranks::compile(program, nranks, options);
+        let outcome = ranks.launch(args, dims, &[], &[]);
+        match &expected {
+            Ok(()) => {
+                assert!(outcome.exits.iter().all(|&e| e == 0), "{:?} {:?}\n{}", outcome.exits, outcome.faults, text());
+                assert_same_memory(program, &model, &outcome);
+            }
+            Err(fault) => {
+                let at = outcome.exits.iter().position(|&e| e == Exit::Fault as i32);
+                let at = at.unwrap_or_else(|| panic!("{fault:?} is not found\n{}", text()));
+                let found = &outcome.faults[at];
+                let site = &ranks.code[if options.each { at } else { 0 }].sites[found.site as usize];
+                assert_eq!(site.text, pld::ir::print::op_text(program, fault.op), "{}", text());
+                assert_eq!(
+                    (found.kind, found.dim, found.operand, &found.offsets[..fault.offsets.len()]),
+                    (fault.kind as u32, fault.dim, fault.operand, &fault.offsets[..]),
+                    "{}\n{}",
+                    site.text,
+                    text()
+                );
+                assert_eq!(&found.extents[..fault.extents.len()], &fault.extents[..], "{}\n{}", site.text, text());
+            }
+        }
+    }
+}
+
+fn assert_same_memory(program: &Program, model: &Model, outcome: &Outcome) {
+    let host = program.host.as_ref().unwrap();
+    for (number, &param) in host.params.iter().enumerate() {
+        if let Param::Tensor(tensor) = param {
+            let data = &program.tensors[tensor];
+            for (rank, (a, b)) in outcome.args[number].iter().zip(&model.args[number]).enumerate() {
+                same_elements(program, data.dtype, a, b, &format!("{} of rank {rank}", data.name.as_ref().unwrap()));
+            }
+        }
+    }
+    let layout = pld::passes::plan_windows::plan_windows(program, outcome.windows.len() as u32).unwrap();
+    for (buffer, data) in &program.buffers {
+        let place = layout.buffers[buffer];
+        let BufferSize::Shape(dtype, _) = data.size else { panic!("{} has no type", data.name) };
+        for (rank, (a, b)) in outcome.windows.iter().zip(&model.windows).enumerate() {
+            let range = place.offset..place.offset + place.bytes;
+            same_elements(program, dtype, &a[range.clone()], &b[range], &format!("{} of rank {rank}", data.name));
+        }
+    }
+}
+
+/// Equal numbers; any two NaNs are equal.
+fn same_elements(program: &Program, dtype: DType, a: &[u8], b: &[u8], what: &str) {
+    let size = dtype.size() as usize;
+    for (i, (x, y)) in a.chunks(size).zip(b.chunks(size)).enumerate() {
+        let (x, y) = (decode(x, dtype), decode(y, dtype));
+        let same = match (x, y) {
+            (Value::Float(x), Value::Float(y)) => x == y || x.is_nan() && y.is_nan(),
+            _ => x == y,
+        };
+        assert!(same, "element {i} of {what} is {x:?}, not {y:?}\n{}", print(program));
+    }
+}
