@@ -21,8 +21,9 @@ pub(super) fn ensure(bytes: usize) -> Result<()> {
     let layout = Layout::from_size_align(bytes, align_of::<usize>());
     let had = bytes == 0
         || layout.is_ok_and(|layout| {
+            // Hidden from the compiler, which may drop an allocation that nobody uses.
             // SAFETY: the size is not 0.
-            let memory = unsafe { System.alloc(layout) };
+            let memory = std::hint::black_box(unsafe { System.alloc(layout) });
             if !memory.is_null() {
                 // SAFETY: just allocated so.
                 unsafe { System.dealloc(memory, layout) };
