@@ -169,10 +169,8 @@ host (bad: tensor[world, 1] i32 out) {{
         compile(&push(transfer), &world).launch(&[tensor(&mut bad, DType::I32, &[2, 1])]).unwrap();
         assert_eq!(bad, [0; 2], "{transfer}");
     }
-    let pull = push("t = copy t").replace(
-        "t = load dst[0, 0] [1, N]",
-        "get dst <- src @0\n        t = load dst[0, 0] [1, N]",
-    );
+    let pull =
+        push("t = copy t").replace("t = load dst[0, 0] [1, N]", "get dst <- src @0\n        t = load dst[0, 0] [1, N]");
     let mut bad = [-1; 2];
     compile(&pull, &world).launch(&[tensor(&mut bad, DType::I32, &[2, 1])]).unwrap();
     assert_eq!(bad, [0; 2], "get");

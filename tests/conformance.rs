@@ -178,10 +178,7 @@ fn vectors() -> Vec<Vector> {
         vector(
             "A17 window slice as source",
             program!("slice_source"),
-            vec![
-                In(F32, rows16, long_ramp),
-                Out(F32, |_| vec![8, 64], |p, r, i| Some(long_ramp(p, r, i + 8 * 64))),
-            ],
+            vec![In(F32, rows16, long_ramp), Out(F32, |_| vec![8, 64], |p, r, i| Some(long_ramp(p, r, i + 8 * 64)))],
         ),
         vector(
             "A18 window slice as target",

@@ -478,10 +478,8 @@ impl<'p> Model<'p> {
         };
         self.check(r, 0, dst, &dst_at, &shape)?;
         self.check(r, 1, src, &src_at, &shape)?;
-        let moved: Vec<_> = positions(&shape)
-            .into_iter()
-            .map(|p| (self.element(r, src, src_rank, &sum(&src_at, &p)), p))
-            .collect();
+        let moved: Vec<_> =
+            positions(&shape).into_iter().map(|p| (self.element(r, src, src_rank, &sum(&src_at, &p)), p)).collect();
         for (value, position) in moved {
             self.land(r, dst, dst_rank, &sum(&dst_at, &position), value, atomic);
         }
