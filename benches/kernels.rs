@@ -1,6 +1,6 @@
 //! Bandwidth of the kernels next to memcpy and a plain non-temporal copy: `cargo bench --bench kernels`.
 //!
-//! One thread; medians of interleaved samples; GB/s of the bytes that a copy moves, or that arithmetic reads and writes.
+//! One thread; medians of interleaved samples; GB/s of the bytes that a copy moves or that arithmetic reads and writes.
 
 #![allow(clippy::print_stdout, reason = "the product of a benchmark")]
 
@@ -80,7 +80,8 @@ fn arithmetic(kernels: &Kernels, dtype: DType, n: usize) {
     let (apart, in_place, atomic) = (3.0 * apart, 3.0 * in_place, 3.0 * atomic);
     let level = format!("{:?}", kernels.level());
     println!(
-        "{level:8} {dtype:4} {n:>7} elements: add {apart:5.1}  in place {in_place:5.1}  atomic {atomic:5.1}  row_sum {sum:5.1} GB/s"
+        "{level:8} {:4} {n:>7} elements: add {apart:5.1}  in place {in_place:5.1}  atomic {atomic:5.1}  row_sum {sum:5.1}",
+        dtype.name()
     );
 }
 

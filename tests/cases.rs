@@ -137,9 +137,9 @@ entry e(bad: tensor[1] i32 out, src: window[1, N] i32, dst: window[1, N] i32, fu
         high = row_max t
         low = sub t, i
         low = mul low, -1
-        low = row_max low
+        lowest = row_max low
         store high -> src[0, 0]
-        store low -> src[0, 1]
+        store lowest -> src[0, 1]
         if src[0, 0] != i or src[0, 1] != 0 {{ count = count + 1 }}
         notify free_sig[0, 0] @0 = i
       }}
@@ -478,7 +478,7 @@ fn c54_the_late_rank_is_named() {
 entry e(signal: window[world, 1] i32, me: i32) {
   at gather {
     idle = var i64 = 0
-    if me == 3 { for a in 0..40000 { for b in 0..100000 { idle = idle * 3 + b } } }
+    if me == 3 { for a in 0..8000 { for b in 0..100000 { idle = idle * 3 + b } } }
     for peer in 0..world { if peer != me { notify signal[me, 0] @peer += 1 + idle * 0 } }
     for src in 0..world { if src != me { wait signal[src, 0] >= 1 } }
   }

@@ -230,6 +230,34 @@ fn vectors() -> Vec<Vector> {
             ],
         ),
     ];
+    let tile = |_p: i64| vec![8, 8];
+    let shifts = || vec![In(F32, row, ramp), Out(F32, row, from_previous), Out(F32, row, from_next)];
+    all.extend([
+        vector(
+            "G1 hello rank",
+            example!("01_hello_rank"),
+            vec![In(F32, tile, ramp), Out(F32, tile, |p, r, i| Some(ramp(p, r, i) + r as f64))],
+        ),
+        vector(
+            "G2 levels",
+            example!("02_levels"),
+            vec![In(F32, tile, ramp), Out(F32, tile, |p, r, i| Some(ramp(p, r, i) * (r + 1) as f64))],
+        ),
+        vector(
+            "G3 window round trip",
+            example!("03_window_round_trip"),
+            vec![In(F32, |_| vec![1, 256], ramp), Out(F32, |_| vec![1, 256], |p, r, i| Some(ramp(p, r, i)))],
+        ),
+        vector(
+            "G4 barrier",
+            example!("04_barrier"),
+            vec![Out(I32, |p| vec![p, 1], |_, r, i| Some(if i == r { 0.0 } else { 1.0 }))],
+        ),
+        vector("G5 remote_load", example!("05_remote_load"), vec![In(F32, row, ramp), Out(F32, row, from_next)]),
+        vector("G5 remote_store", example!("05_remote_store"), ring()),
+        vector("G6 put and get", example!("06_put_get"), shifts()),
+        vector("G7 dynamic rank count", example!("07_dynamic_ranks"), shifts()),
+    ]);
     all.push(Vector {
         name: "A15 credit reset, persistent",
         persistent: true,

@@ -1,5 +1,7 @@
 //! The verifier on whole programs: right ones give no finding, wrong ones give all of theirs.
 
+#[path = "support/chaos.rs"]
+mod chaos;
 mod support;
 
 use std::path::Path;
@@ -63,7 +65,7 @@ proptest! {
     /// Whatever the builder accepts gets an answer, the same each time, and in order.
     #[test]
     fn any_program_gets_its_findings(choices in proptest::collection::vec(any::<u8>(), 0..600)) {
-        let program = support::chaos::program(&choices);
+        let program = chaos::program(&choices);
         for world in WORLDS {
             let findings = verify(&program, world);
             prop_assert_eq!(&findings, &verify(&program, world));

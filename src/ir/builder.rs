@@ -36,6 +36,8 @@ pub const BAD_NAME: Code = Code("PLD-B005");
 pub const BAD_SHAPE: Code = Code("PLD-B006");
 /// Something is nested deeper, or a size is a longer expression, than is supported.
 pub const TOO_DEEP: Code = Code("PLD-B007");
+/// An argument of a call is not one of the values that it can have.
+pub const BAD_ARGUMENT: Code = Code("PLD-B008");
 
 /// An open block.
 #[derive(Clone, Copy, Debug)]

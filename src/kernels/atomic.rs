@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering::Relaxed};
 
 use half::{bf16, f16};
 
-use super::element::{Arithmetic, Chunk, Element, Number};
+use super::element::{Arithmetic, Element, Number};
 use super::level::Simd;
 
 /// An element type with atomic addition.
@@ -109,6 +109,8 @@ unsafe fn accumulate<L: Simd, E: AtomicAdd>(dst: *mut E, src: *const E, n: usize
 unsafe fn add_word<L: Simd, E: AtomicAdd>(cell: *mut E, values: *const E) {
     use std::arch::asm;
 
+    use super::element::Chunk;
+
     let n = size_of::<u64>() / size_of::<E>();
     let (mut wide_old, mut wide_values, mut sums) = (Chunk::new(), Chunk::new(), Chunk::new());
     let sums: *mut E::Wide = sums.as_mut_ptr();
@@ -118,7 +120,12 @@ unsafe fn add_word<L: Simd, E: AtomicAdd>(cell: *mut E, values: *const E) {
     // Rust would have to have their width.
     unsafe {
         let values = E::read::<L>(values, n, &mut wide_values);
-        asm!("mov {old}, [{cell}]", cell = in(reg) cell, old = out(reg) old, options(nostack, readonly, preserves_flags));
+        asm!(
+            "mov {old}, [{cell}]",
+            cell = in(reg) cell,
+            old = out(reg) old,
+            options(nostack, readonly, preserves_flags),
+        );
         loop {
             let added_to = E::read::<L>((&raw const old).cast(), n, &mut wide_old);
             for i in 0..n {
@@ -127,7 +134,13 @@ unsafe fn add_word<L: Simd, E: AtomicAdd>(cell: *mut E, values: *const E) {
             let mut new = 0u64;
             E::write::<L>((&raw mut new).cast(), sums, n);
             let seen: u64;
-            asm!("lock cmpxchg [{cell}], {new}", cell = in(reg) cell, new = in(reg) new, inout("rax") old => seen, options(nostack));
+            asm!(
+                "lock cmpxchg [{cell}], {new}",
+                cell = in(reg) cell,
+                new = in(reg) new,
+                inout("rax") old => seen,
+                options(nostack),
+            );
             if seen == old {
                 return;
             }

@@ -60,7 +60,7 @@ pub(super) trait Element: Copy + 'static {
     /// The element nearest to a value.
     fn narrow(value: Self::Wide) -> Self;
 
-    /// Address of the values of `n` ≤ `AT_ONCE` elements: of the elements themselves, or of `buffer` once they are there.
+    /// Address of the values of `n` ≤ `AT_ONCE` elements: the elements' own, or that of `buffer`, which then has them.
     ///
     /// # Safety
     /// `n` elements at `src` can be read; the caller is compiled for `L` and runs on a CPU that has it.
@@ -77,8 +77,8 @@ pub(super) trait Element: Copy + 'static {
     /// Writes the elements nearest to `n` values.
     ///
     /// # Safety
-    /// `n` values can be read and `n` elements at `dst` be written; the two do not overlap; the caller is compiled for `L`
-    /// and runs on a CPU that has it.
+    /// `n` values can be read, `n` elements at `dst` can be written, and they do not overlap; the caller is compiled for
+    /// `L` and runs on a CPU that has it.
     #[inline(always)]
     unsafe fn write<L: Simd>(dst: *mut Self, values: *const Self::Wide, n: usize) {
         for i in 0..n {
@@ -128,6 +128,7 @@ macro_rules! native {
         impl Element for $ty {
             type Wide = $ty;
             const AT_ONCE: usize = usize::MAX;
+
             #[inline(always)]
             fn from_bits(bits: u64) -> $ty {
                 $from_bits(bits)
@@ -148,8 +149,6 @@ macro_rules! native {
                 src
             }
         }
-
-        convert!($ty => f32, i8, u8, i16, u16, i32, u32, i64, u64);
 
         impl Convert<Bool> for $ty {
             #[inline(always)]
@@ -178,6 +177,38 @@ macro_rules! convert {
     )*};
 }
 
+convert!(f32 => f32, u32, i64, u64);
+
+/// As `as`, but in steps that vectorise.
+impl Convert<i32> for f32 {
+    #[inline(always)]
+    fn convert(self) -> i32 {
+        const BEYOND: f32 = 2_147_483_648.0;
+        let within = (-BEYOND..BEYOND).contains(&self);
+        // SAFETY: the number is in the range of i32.
+        let truncated: i32 = unsafe { if within { self } else { 0.0 }.to_int_unchecked() };
+        let high = if self >= BEYOND { i32::MAX } else { truncated };
+        if self < -BEYOND { i32::MIN } else { high }
+    }
+}
+
+macro_rules! convert_by_i32 {
+    ($($to:ty),*) => {$(
+        /// As `as`, but in steps that vectorise.
+        impl Convert<$to> for f32 {
+            #[inline(always)]
+            fn convert(self) -> $to {
+                let number = if self.is_nan() { 0.0 } else { self };
+                // SAFETY: the number is in the range of the type, so in that of i32.
+                let truncated: i32 = unsafe { number.clamp(<$to>::MIN as f32, <$to>::MAX as f32).to_int_unchecked() };
+                truncated as $to
+            }
+        }
+    )*};
+}
+
+convert_by_i32!(i8, u8, i16, u16);
+
 native! {
     f32: |bits| f32::from_bits(bits as u32);
     i8: |bits| bits as i8;
@@ -192,6 +223,8 @@ native! {
 
 macro_rules! integer {
     ($($ty:ty),*) => {$(
+        convert!($ty => f32, i8, u8, i16, u16, i32, u32, i64, u64);
+
         impl Number for $ty {
             const ZERO: $ty = 0;
             const LOWEST: $ty = <$ty>::MIN;
@@ -275,6 +308,7 @@ impl Number for f32 {
 
 impl Element for f16 {
     type Wide = f32;
+
     #[inline(always)]
     fn from_bits(bits: u64) -> f16 {
         f16::from_bits(bits as u16)
@@ -306,6 +340,7 @@ impl Element for f16 {
 
 impl Element for bf16 {
     type Wide = f32;
+
     #[inline(always)]
     fn from_bits(bits: u64) -> bf16 {
         bf16::from_bits(bits as u16)
@@ -331,6 +366,7 @@ macro_rules! float8 {
     ($($ty:ident),*) => {$(
         impl Element for $ty {
             type Wide = f32;
+
             #[inline(always)]
             fn from_bits(bits: u64) -> $ty {
                 $ty(bits as u8)
@@ -353,6 +389,7 @@ float8!(F8E4M3, F8E5M2);
 
 impl Element for Bool {
     type Wide = Bool;
+
     #[inline(always)]
     fn from_bits(bits: u64) -> Bool {
         Bool(bits as u8)

@@ -54,7 +54,7 @@ pub(super) trait Simd: 'static {
     /// Widens `n` binary16.
     ///
     /// # Safety
-    /// `n` elements can be read and as many written; the caller is compiled for this level and runs on a CPU that has it.
+    /// `n` elements can be read and as many written; the caller is compiled for this level and its CPU has it.
     #[inline(always)]
     unsafe fn widen_f16(dst: *mut f32, src: *const f16, n: usize) {
         for i in 0..n {
@@ -66,7 +66,7 @@ pub(super) trait Simd: 'static {
     /// Rounds `n` values to binary16, to nearest even.
     ///
     /// # Safety
-    /// `n` elements can be read and as many written; the caller is compiled for this level and runs on a CPU that has it.
+    /// `n` elements can be read and as many written; the caller is compiled for this level and its CPU has it.
     #[inline(always)]
     unsafe fn narrow_f16(dst: *mut f16, src: *const f32, n: usize) {
         for i in 0..n {

@@ -1,8 +1,9 @@
 //! Vector work of generated code: copies, tile arithmetic, casts, reductions, atomic adds.
 //!
 //! Generated code calls kernels by address. [`kernels`] is the table for this CPU; its methods give the address of an
-//! `unsafe extern "C"` function, whose signature they document. Pointers are aligned to their elements and need no more.
-//! A size of zero is legal with any pointer. Results are the same at every [`Level`], bit by bit.
+//! `unsafe extern "C"` function, whose signature they document. Pointers are aligned to their elements and need no
+//! more; a size of zero is legal with any pointer. Results are the same at every [`Level`], bit by bit, but for the
+//! payload of a NaN.
 
 #[macro_use]
 mod level;
@@ -93,8 +94,8 @@ impl Kernels {
         copy::copy_2d as *const u8
     }
 
-    /// `fn(dst: *mut E, dst_stride: usize, src: *const E, src_stride: usize, rows: usize, cols: usize)`, strides in bytes:
-    /// `dst[i] += src[i]`, each element atomically, relaxed. None for types without atomic add.
+    /// `fn(dst: *mut E, dst_stride: usize, src: *const E, src_stride: usize, rows: usize, cols: usize)`: strides in
+    /// bytes; `dst[i] += src[i]`, each element atomically, relaxed. None for types without atomic add.
     pub fn accumulate_2d(&self, dtype: DType) -> Option<*const u8> {
         Some(match dtype {
             DType::F32 => atomic::accumulate_2d::<f32>(self.level),
@@ -130,8 +131,8 @@ impl Kernels {
         }, else => return None))
     }
 
-    /// `fn(dst: *mut E, a: *const E, bits: u64, n: usize) -> i32`: as [`Kernels::binary`], but the second operand is the
-    /// element in the low bits of `bits`.
+    /// `fn(dst: *mut E, a: *const E, bits: u64, n: usize) -> i32`: as [`Kernels::binary`], but the second operand is
+    /// the element in the low bits of `bits`.
     pub fn binary_scalar(&self, op: TileOp, dtype: DType) -> Option<*const u8> {
         Some(with_element!(dtype, E => match op {
             TileOp::Add => tile::binary_scalar::<E, tile::Add>(self.level),

@@ -52,8 +52,8 @@ unsafe fn binary_body<L: Simd, E: Arithmetic, O: Op>(dst: *mut E, a: *const E, b
     let result: *mut E::Wide = result.as_mut_ptr();
     for at in (0..n).step_by(CHUNK) {
         let len = (n - at).min(CHUNK);
-        // SAFETY: the caller gives n elements at each pointer, and at + len ≤ n. A chunk is read before it is written, so
-        // dst may be a or b.
+        // SAFETY: the caller gives n elements at each pointer, and at + len ≤ n. A chunk is read before it is written,
+        // so dst may be a or b.
         unsafe {
             let x = E::read::<L>(a.add(at), len, &mut wide_a);
             let y = E::read::<L>(b.add(at), len, &mut wide_b);

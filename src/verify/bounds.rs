@@ -9,6 +9,7 @@ use crate::ir::op::Dims;
 use crate::ir::program::{BufferSize, ScalarDef};
 use crate::ir::{BinaryOp, Buffer, Expr, Extent, Op, OpKind, Scalar, ScalarType, Tensor};
 
+use super::names::Thing;
 use super::range::Interval;
 use super::{Context, Position, rules};
 
@@ -26,9 +27,9 @@ pub(super) fn check(cx: &mut Context, here: Position, effects: &[Effect]) {
         }
         OpKind::ArrayGet { array, index, .. } | OpKind::ArraySet { array, index, .. } => {
             let data = &cx.program.arrays[*array];
-            let name = cx.names.array(*array);
             let length = cx.ranges.of_extent(data.len);
             if let Some(outside) = outside(cx, here, *index, length) {
+                let name = cx.names.of(Thing::Array(*array));
                 let text = cx.names.extent(data.len);
                 let note = format!("{name} is array {} [{text}]{}", data.ty, equals(&text, length));
                 let from = define(cx, *index);
@@ -309,17 +310,21 @@ fn view(cx: &mut Context, op: Op, dst: Tensor, buffer: Buffer) {
         shape.iter().try_fold(size, |n, &e| n.checked_mul(program.extents.eval(e, cx.known)?))
     };
     let needed = bytes(view.dtype.size(), &view.shape);
-    let (has, is) = match &buffer.size {
-        BufferSize::Bytes(n) => (bytes(1, &[*n]), format!("bytes {}", names.extent(*n))),
-        BufferSize::Shape(dtype, shape) => (bytes(dtype.size(), shape), format!("{} {dtype}", names.shape(shape))),
+    let has = match &buffer.size {
+        BufferSize::Bytes(n) => bytes(1, &[*n]),
+        BufferSize::Shape(dtype, shape) => bytes(dtype.size(), shape),
     };
     if let (Some(needed), Some(has)) = (needed, has)
         && (0..needed).contains(&has)
     {
         let name = names.tensor(dst);
+        let size = match &buffer.size {
+            BufferSize::Bytes(n) => format!("bytes {}", names.extent(*n)),
+            BufferSize::Shape(dtype, shape) => format!("{} {dtype}", names.shape(shape)),
+        };
         cx.find(&rules::VIEW_SIZE, op, format!("{name} needs {needed} bytes, but {} has {has}", buffer.name))
             .note(format!("{name} is {} {}", names.shape(&view.shape), view.dtype))
-            .note(format!("{} = alloc_window {is}", buffer.name))
+            .note(format!("{} = alloc_window {size}", buffer.name))
             .hint(format!("allocate at least {needed} bytes, or view less"));
     }
 }

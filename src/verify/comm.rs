@@ -34,15 +34,16 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         kind => kind.name(),
     };
     let dtype = cx.program.tensors[window].dtype;
-    let name = names.tensor(window);
+    let name = || names.tensor(window);
     if !cx.is_window(window) {
+        let name = name();
         cx.find(&rules::NOT_WINDOW, op, format!("{what} works on a window, but {name} is a tensor of this rank only"))
             .note(names.tensor_is(window))
             .hint(format!(
                 "declare the parameter as a window, and pass a view of a window buffer: {name}: window[...] {dtype}"
             ));
     } else if matches!(kind, OpKind::Notify { .. } | OpKind::Wait { .. }) && dtype != DType::I32 {
-        cx.find(&rules::NOT_SIGNAL, op, format!("a signal is a cell of an int32 window, but {name} is {dtype}"))
+        cx.find(&rules::NOT_SIGNAL, op, format!("a signal is a cell of an int32 window, but {} is {dtype}", name()))
             .note(names.tensor_is(window))
             .hint("use a window of i32 of its own for signals");
     }

@@ -159,19 +159,23 @@ impl Uses {
             _ => {}
         }
         let (p, a) = (&program.tensors[param], &program.tensors[arg]);
-        let notes = [names.tensor_is(param), names.tensor_is(arg)];
-        let (to, from) = (names.tensor(param), names.tensor(arg));
+        let notes = || [names.tensor_is(param), names.tensor_is(arg)];
+        let sides = || (names.tensor(param), names.tensor(arg));
         if p.dtype != a.dtype {
-            cx.find(&rules::ARGUMENT_DTYPE, op, format!("{to} is {}, but {from} is {}", p.dtype, a.dtype)).notes(notes);
+            let (to, from) = sides();
+            let message = format!("{to} is {}, but {from} is {}", p.dtype, a.dtype);
+            cx.find(&rules::ARGUMENT_DTYPE, op, message).notes(notes());
         } else if p.shape.len() != a.shape.len() {
+            let (to, from) = sides();
             let message = format!("{to} has {}, but {from} has {}", count(p.shape.len(), "dimension"), a.shape.len());
             let whole = matches!(a.def, TensorDef::HostParam(..)) && a.shape.len() == p.shape.len() + 1;
             let hint = if whole { format!("pass one rank's part: {from}[r]") } else { String::new() };
-            cx.find(&rules::ARGUMENT_SHAPE, op, message).notes(notes).hint(hint);
+            cx.find(&rules::ARGUMENT_SHAPE, op, message).notes(notes()).hint(hint);
         } else if let Some(dim) = cx.shape_mismatch(&p.shape, &a.shape) {
+            let (to, from) = sides();
             let (pe, ae) = (names.extent(p.shape[dim]), names.extent(a.shape[dim]));
             cx.find(&rules::ARGUMENT_SHAPE, op, format!("dimension {dim} of {to} is {pe}, but that of {from} is {ae}"))
-                .notes(notes)
+                .notes(notes())
                 .hint("shapes are equal in every dimension, as sizes that are known to be the same");
         }
     }
@@ -187,14 +191,18 @@ impl Uses {
         device: Option<Scalar>,
     ) {
         let names = cx.names;
-        let name = names.tensor(host);
+        let name = || names.tensor(host);
         if let TensorDef::HostSlice(_, rank) = cx.program.tensors[arg].def {
             if let Some(device) = device
                 && !same_rank(cx, rank, device)
             {
                 let message = format!("the part of rank {} goes to rank {}", names.scalar(rank), names.scalar(device));
                 cx.find(&rules::SLICE_DEVICE, op, message).note("a rank's memory holds its own part only").hint(
-                    format!("pass {name}[{}], and fetch what another rank has through a window", names.scalar(device)),
+                    format!(
+                        "pass {}[{}], and fetch what another rank has through a window",
+                        name(),
+                        names.scalar(device)
+                    ),
                 );
             }
             self.parts[host].get_or_insert(op);
@@ -203,10 +211,10 @@ impl Uses {
                 && writes(cx, param)
                 && device.is_none_or(|device| cx.ranges.of(device).value().is_none())
             {
-                cx.find(&rules::SHARED_OUTPUT, op, format!("every rank writes the whole of {name}"))
+                cx.find(&rules::SHARED_OUTPUT, op, format!("every rank writes the whole of {}", name()))
                     .note(names.param(Param::Tensor(host)))
                     .note("between threads it is one memory, between processes each has its own")
-                    .hint(format!("give it a leading extent of world, and pass {name}[r]"));
+                    .hint(format!("give it a leading extent of world, and pass {}[r]", name()));
             }
             self.whole[host].get_or_insert(op);
         }
@@ -214,7 +222,7 @@ impl Uses {
             && whole.max(parts) == op
         {
             let other = whole.min(parts);
-            cx.find(&rules::RANKED_AND_PLAIN, op, format!("{name} is passed whole and in parts"))
+            cx.find(&rules::RANKED_AND_PLAIN, op, format!("{} is passed whole and in parts", name()))
                 .note(format!("the other way: {}{}", names.op(other), names.at(other)))
                 .note("a process of one rank holds only its own part")
                 .hint("declare two tensors");
@@ -239,14 +247,13 @@ impl Uses {
             }
             for param in &data.params {
                 let &Param::Tensor(tensor) = param else { continue };
-                let name = names.tensor(tensor);
                 match program.tensors[tensor].def {
                     TensorDef::Window(..) if !self.touched[tensor] => {
-                        let message = format!("{} never uses its window {name}", data.name);
+                        let message = format!("{} never uses its window {}", data.name, names.tensor(tensor));
                         cx.report.add(&rules::UNUSED_WINDOW, Subject::Param(tensor), message);
                     }
                     TensorDef::Param(_, _, Direction::Out) if !self.written[tensor] => {
-                        let message = format!("{} never writes its output {name}", data.name);
+                        let message = format!("{} never writes its output {}", data.name, names.tensor(tensor));
                         cx.report.add(&rules::NEVER_WRITTEN, Subject::Param(tensor), message);
                     }
                     _ => {}
@@ -325,11 +332,11 @@ fn rank_loop(cx: &Context, device: Scalar) -> Option<(Scalar, Scalar)> {
 fn check_device(cx: &mut Context, op: Op, device: Scalar) -> bool {
     let program = cx.program;
     let names = cx.names;
-    let name = names.scalar(device);
+    let name = || names.scalar(device);
     let bounds = rank_loop(cx, device);
     let number = program.extent_of(cx.original(device));
     if bounds.is_none() && number.is_none() {
-        cx.find(&rules::DEVICE, op, format!("device {name} is not the index of a loop over ranks"))
+        cx.find(&rules::DEVICE, op, format!("device {} is not the index of a loop over ranks", name()))
             .hint("dispatch inside ranks r in 0..world { ... }, on device r");
         return false;
     }
@@ -337,7 +344,7 @@ fn check_device(cx: &mut Context, op: Op, device: Scalar) -> bool {
     let world = cx.ranges.world();
     if range.max < 0 || (bounds.is_none() && range.min >= world.max) {
         let ranks = cx.all_ranks();
-        cx.find(&rules::DEVICE, op, format!("device {name} does not exist")).note(ranks);
+        cx.find(&rules::DEVICE, op, format!("device {} does not exist", name())).note(ranks);
         return false;
     }
     if program.buffers.is_empty() {
@@ -350,7 +357,7 @@ fn check_device(cx: &mut Context, op: Op, device: Scalar) -> bool {
     if !whole {
         let covered = match bounds {
             Some((first, end)) => format!("the loop runs over {}..{}", names.scalar(first), names.scalar(end)),
-            None => format!("only rank {name} is"),
+            None => format!("only rank {} is", name()),
         };
         cx.find(&rules::DEVICE, op, "not every rank that shares the windows is dispatched")
             .note(covered)
@@ -395,19 +402,15 @@ fn ranks(cx: &mut Context, here: Position, first: Scalar, end: Scalar) {
 }
 
 fn leading_extent(cx: &mut Context, op: Op, src: Tensor) {
-    let program = cx.program;
     let names = cx.names;
-    let data = &program.tensors[src];
-    let name = names.tensor(src);
+    let data = &cx.program.tensors[src];
     if !matches!(data.def, TensorDef::HostParam(..)) {
-        cx.find(&rules::LEADING_EXTENT, op, format!("{name} is not a tensor of the host driver"))
+        cx.find(&rules::LEADING_EXTENT, op, format!("{} is not a tensor of the host driver", names.tensor(src)))
             .note(names.tensor_is(src))
             .hint("only host tensors have a part for each rank");
-        return;
-    }
-    let leading = data.shape[0];
-    if !is_world_extent(cx, leading) {
-        cx.find(&rules::LEADING_EXTENT, op, format!("{name} has {} parts, not one a rank", names.extent(leading)))
+    } else if !is_world_extent(cx, data.shape[0]) {
+        let (name, parts) = (names.tensor(src), names.extent(data.shape[0]));
+        cx.find(&rules::LEADING_EXTENT, op, format!("{name} has {parts} parts, not one a rank"))
             .note(names.tensor_is(src))
             .hint(format!("declare {name} with a leading extent of world"));
     }

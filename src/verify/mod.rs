@@ -1,8 +1,8 @@
 //! The rules of a program.
 //!
 //! [`verify`] reports everything that is wrong with a program, not only the first mistake. [`rules`] lists what can be,
-//! and each group of rules has a file: [`structure`] (where ops may stand, what they may use), [`types`] (element
-//! types, ranks, shapes), [`bounds`] (regions, peers, indices), [`comm`] (signals and transfers) and [`host`] (the host
+//! and each group of rules has a file: `structure` (where ops may stand, what they may use), `types` (element types,
+//! ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers) and `host` (the host
 //! driver and what it dispatches). [`range`] tells what values scalars can have, here and in code generation.
 //!
 //! An error is only reported for what certainly goes wrong where the op runs: offsets that depend on data are checked
@@ -17,6 +17,7 @@ mod names;
 pub mod range;
 mod report;
 pub mod rules;
+mod sizes;
 mod structure;
 #[cfg(test)]
 mod tests;
@@ -25,11 +26,13 @@ mod types;
 use std::cell::OnceCell;
 
 use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::ReservedValue;
 
 use crate::ir::effects::{self, Scope};
 use crate::ir::extent::Known;
+use crate::ir::print::Text;
 use crate::ir::program::{Param, TensorDef};
-use crate::ir::{Block, Diagnostic, Entry, Expr, Extent, Op, OpKind, Program, Scalar, Task, Tensor};
+use crate::ir::{Block, Diagnostic, Entry, Expr, Extent, Op, OpKind, Program, Scalar, Task, Tensor, Tile};
 
 use names::Names;
 use range::{Entered, Ranges};
@@ -38,8 +41,12 @@ use rules::Rule;
 
 /// Every mistake in a program, errors and warnings, in source order; with the size of the world once it is known.
 pub fn verify(program: &Program, world: Option<u32>) -> Vec<Diagnostic> {
-    let text = OnceCell::new();
-    let names = Names::new(program, &text);
+    verify_with(program, world, &OnceCell::new())
+}
+
+/// The same; makes the program's text if a finding needs it.
+fn verify_with<'a>(program: &'a Program, world: Option<u32>, text: &'a OnceCell<Text<'a>>) -> Vec<Diagnostic> {
+    let names = Names::new(program, text);
     let mut verifier = Verifier {
         cx: Context::new(program, world, names),
         values: structure::Values::new(program),
@@ -63,7 +70,7 @@ struct Context<'a> {
     /// Results of operands that do not go together: their type says nothing.
     untyped: SecondaryMap<Scalar, bool>,
     /// Whether the size of a tile is sound, once it has been looked at.
-    sized: Vec<Option<bool>>,
+    sized: SecondaryMap<Tile, Option<bool>>,
     names: Names<'a>,
     report: Report<'a>,
 }
@@ -92,7 +99,7 @@ impl<'a> Context<'a> {
             roots,
             originals,
             untyped: SecondaryMap::new(),
-            sized: vec![None; program.tiles.len()],
+            sized: SecondaryMap::new(),
             names,
             report: Report::new(program, names),
         }
@@ -184,7 +191,7 @@ impl Verifier<'_> {
     fn program(&mut self) {
         let program = self.cx.program;
         let start = |scope, entry| Position {
-            op: Op::from_u32(0),
+            op: Op::reserved_value(),
             scope,
             entry,
             task: None,
@@ -193,7 +200,7 @@ impl Verifier<'_> {
             reached: true,
         };
         structure::program(&mut self.cx);
-        types::params(&mut self.cx);
+        sizes::params(&mut self.cx);
         for (entry, data) in &program.entries {
             self.enter_body(&data.params, data.body, start(Scope::Entry, Some(entry)));
         }

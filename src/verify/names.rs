@@ -4,7 +4,18 @@ use std::cell::OnceCell;
 
 use crate::ir::print::Text;
 use crate::ir::program::Param;
-use crate::ir::{Array, Extent, Op, Program, Scalar, Tensor, Tile, Var};
+use crate::ir::{Array, Buffer, Extent, Op, Program, Scalar, Tensor, Tile, Var};
+
+/// Something that messages name.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Thing {
+    Scalar(Scalar),
+    Tensor(Tensor),
+    Tile(Tile),
+    Var(Var),
+    Array(Array),
+    Buffer(Buffer),
+}
 
 /// The program's text, made when the first finding needs it.
 #[derive(Clone, Copy)]
@@ -78,14 +89,16 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// A variable's name.
-    pub fn var(self, var: Var) -> &'a str {
-        self.text().var(var)
-    }
-
-    /// A local array's name.
-    pub fn array(self, array: Array) -> &'a str {
-        self.text().array(array)
+    /// The name of anything.
+    pub fn of(self, thing: Thing) -> String {
+        match thing {
+            Thing::Scalar(scalar) => self.scalar(scalar),
+            Thing::Tensor(tensor) => self.tensor(tensor),
+            Thing::Tile(tile) => self.tile(tile).into(),
+            Thing::Var(var) => self.text().var(var).into(),
+            Thing::Array(array) => self.text().array(array).into(),
+            Thing::Buffer(buffer) => self.program.buffers[buffer].name.clone(),
+        }
     }
 
     /// `t is a tile [1, 256] f32`.

@@ -7,6 +7,7 @@ use crate::ir::effects::{self, Effect, Place, Scope};
 use crate::ir::program::{Loc, Param, ScalarDef};
 use crate::ir::{Array, Buffer, Expr, Op, OpKind, Operand, Program, Scalar, Tensor, Tile, Var};
 
+use super::names::Thing;
 use super::report::Subject;
 use super::{Context, Position, rules};
 
@@ -54,22 +55,11 @@ pub(super) fn placement(cx: &mut Context, here: Position) -> bool {
     fits
 }
 
-/// Something that a block defines.
-#[derive(Clone, Copy, Debug)]
-enum Value {
-    Scalar(Scalar),
-    Tensor(Tensor),
-    Tile(Tile),
-    Var(Var),
-    Array(Array),
-    Buffer(Buffer),
-}
-
-type Several = SmallVec<[Value; 8]>;
+type Several = SmallVec<[Thing; 8]>;
 
 /// The values that are defined where the walk is.
 pub(super) struct Values {
-    defined: Vec<Value>,
+    defined: Vec<Thing>,
     scalars: SecondaryMap<Scalar, bool>,
     tensors: SecondaryMap<Tensor, bool>,
     tiles: SecondaryMap<Tile, bool>,
@@ -95,32 +85,32 @@ impl Values {
         }
     }
 
-    fn slot(&mut self, value: Value) -> &mut bool {
+    fn slot(&mut self, value: Thing) -> &mut bool {
         match value {
-            Value::Scalar(v) => &mut self.scalars[v],
-            Value::Tensor(v) => &mut self.tensors[v],
-            Value::Tile(v) => &mut self.tiles[v],
-            Value::Var(v) => &mut self.vars[v],
-            Value::Array(v) => &mut self.arrays[v],
-            Value::Buffer(v) => &mut self.buffers[v],
+            Thing::Scalar(v) => &mut self.scalars[v],
+            Thing::Tensor(v) => &mut self.tensors[v],
+            Thing::Tile(v) => &mut self.tiles[v],
+            Thing::Var(v) => &mut self.vars[v],
+            Thing::Array(v) => &mut self.arrays[v],
+            Thing::Buffer(v) => &mut self.buffers[v],
         }
     }
 
-    fn define(&mut self, value: Value) {
+    fn define(&mut self, value: Thing) {
         if !std::mem::replace(self.slot(value), true) {
             self.defined.push(value);
         }
     }
 
     pub fn define_scalar(&mut self, scalar: Scalar) {
-        self.define(Value::Scalar(scalar));
+        self.define(Thing::Scalar(scalar));
     }
 
     pub fn define_params(&mut self, params: &[Param]) {
         for param in params {
             self.define(match *param {
-                Param::Tensor(tensor) => Value::Tensor(tensor),
-                Param::Scalar(scalar) => Value::Scalar(scalar),
+                Param::Tensor(tensor) => Thing::Tensor(tensor),
+                Param::Scalar(scalar) => Thing::Scalar(scalar),
             });
         }
     }
@@ -158,69 +148,65 @@ impl Values {
 }
 
 fn uses_and_definitions(kind: &OpKind, effects: &[Effect], used: &mut Several, made: &mut Several) {
-    kind.for_each_scalar(|scalar| used.push(Value::Scalar(scalar)));
-    made.extend(kind.result().map(Value::Scalar));
+    kind.for_each_scalar(|scalar| used.push(Thing::Scalar(scalar)));
+    made.extend(kind.result().map(Thing::Scalar));
     match kind {
-        OpKind::Scalar { expr: Expr::Rank(window) | Expr::NRanks(window), .. } => used.push(Value::Tensor(*window)),
+        OpKind::Scalar { expr: Expr::Rank(window) | Expr::NRanks(window), .. } => used.push(Thing::Tensor(*window)),
         OpKind::Slice { dst, src, .. } | OpKind::SliceRank { dst, src, .. } => {
-            used.push(Value::Tensor(*src));
-            made.push(Value::Tensor(*dst));
+            used.push(Thing::Tensor(*src));
+            made.push(Thing::Tensor(*dst));
         }
-        OpKind::AllocWindow { buffer } => made.push(Value::Buffer(*buffer)),
+        OpKind::AllocWindow { buffer } => made.push(Thing::Buffer(*buffer)),
         OpKind::Window { dst, buffer } => {
-            used.push(Value::Buffer(*buffer));
-            made.push(Value::Tensor(*dst));
+            used.push(Thing::Buffer(*buffer));
+            made.push(Thing::Tensor(*dst));
         }
         OpKind::Dispatch { args, .. } => {
             used.extend(args.iter().filter_map(|arg| match *arg {
-                Operand::Tensor(tensor) => Some(Value::Tensor(tensor)),
+                Operand::Tensor(tensor) => Some(Thing::Tensor(tensor)),
                 Operand::Scalar(_) => None,
             }));
         }
-        OpKind::VarDef { var, .. } => made.push(Value::Var(*var)),
-        OpKind::VarSet { var, .. } => used.push(Value::Var(*var)),
-        OpKind::ArrayDef { array, .. } => made.push(Value::Array(*array)),
-        OpKind::ArraySet { array, .. } => used.push(Value::Array(*array)),
+        OpKind::VarDef { var, .. } => made.push(Thing::Var(*var)),
+        OpKind::VarSet { var, .. } => used.push(Thing::Var(*var)),
+        OpKind::ArrayDef { array, .. } => made.push(Thing::Array(*array)),
+        OpKind::ArraySet { array, .. } => used.push(Thing::Array(*array)),
         _ => {
             for effect in effects {
                 match effect.place {
-                    Place::Tile(tile) if effect.access.is_write() => made.push(Value::Tile(tile)),
-                    Place::Tile(tile) => used.push(Value::Tile(tile)),
-                    Place::Memory { tensor, .. } => used.push(Value::Tensor(tensor)),
-                    Place::Var(var) => used.push(Value::Var(var)),
-                    Place::Array(array) => used.push(Value::Array(array)),
+                    Place::Tile(tile) if effect.access.is_write() => made.push(Thing::Tile(tile)),
+                    Place::Tile(tile) => used.push(Thing::Tile(tile)),
+                    Place::Memory { tensor, .. } => used.push(Thing::Tensor(tensor)),
+                    Place::Var(var) => used.push(Thing::Var(var)),
+                    Place::Array(array) => used.push(Thing::Array(array)),
                 }
             }
         }
     }
 }
 
-fn undefined(cx: &mut Context, op: Op, value: Value) {
+fn undefined(cx: &mut Context, op: Op, value: Thing) {
     let program = cx.program;
     let names = cx.names;
-    let no_loc = Loc::default();
-    let (name, loc) = match value {
-        Value::Scalar(s) => {
-            let loc = match program.scalars[s].def {
-                ScalarDef::Index(op) | ScalarDef::Result(op) => program.ops[op].loc,
-                _ => no_loc,
-            };
-            (names.scalar(s), loc)
-        }
-        Value::Tensor(t) => (names.tensor(t), program.tensors[t].loc),
-        Value::Tile(t) => (names.tile(t).into(), program.tiles[t].loc),
-        Value::Var(v) => (names.var(v).into(), no_loc),
-        Value::Array(a) => (names.array(a).into(), no_loc),
-        Value::Buffer(b) => (program.buffers[b].name.clone(), program.buffers[b].loc),
+    let name = names.of(value);
+    let loc = match value {
+        Thing::Scalar(s) => match program.scalars[s].def {
+            ScalarDef::Index(op) | ScalarDef::Result(op) => program.ops[op].loc,
+            _ => Loc::default(),
+        },
+        Thing::Tensor(t) => program.tensors[t].loc,
+        Thing::Tile(t) => program.tiles[t].loc,
+        Thing::Buffer(b) => program.buffers[b].loc,
+        Thing::Var(_) | Thing::Array(_) => Loc::default(),
     };
     let place = program.place(loc);
     let note = if place.is_empty() { String::new() } else { format!("{name} is defined at {place}") };
     let hint = match value {
-        Value::Scalar(s) if matches!(program.scalars[s].def, ScalarDef::Param(..) | ScalarDef::HostParam(_)) => {
+        Thing::Scalar(s) if matches!(program.scalars[s].def, ScalarDef::Param(..) | ScalarDef::HostParam(_)) => {
             "a parameter belongs to its own entry; pass it as an argument of the dispatch"
         }
-        Value::Scalar(_) => "to carry a value out of a block, define a var before the block and assign to it inside",
-        Value::Tile(_) => "define the tile before the block, and overwrite it inside",
+        Thing::Scalar(_) => "to carry a value out of a block, define a var before the block and assign to it inside",
+        Thing::Tile(_) => "define the tile before the block, and overwrite it inside",
         _ => "define it before the block, or use it inside only",
     };
     cx.find(&rules::UNDEFINED, op, format!("{name} is not defined here")).note(note).hint(hint);

@@ -1,6 +1,8 @@
 //! What program text cannot break, and what it would be long to write.
 
-use super::{range, rules, verify};
+use std::cell::OnceCell;
+
+use super::{range, rules, verify, verify_with};
 use crate::ir::extent::Shape;
 use crate::ir::*;
 
@@ -247,5 +249,22 @@ host (xs: tensor[world, 8] u8 in, ys: tensor[world, 8] i64 out, ns: tensor[n] u8
     ];
     for (name, interval) in expected {
         assert_eq!(of(name), interval, "{name}");
+    }
+}
+
+/// Most programs are right, and finding that out costs no text.
+#[test]
+fn a_right_program_is_not_printed() {
+    let texts = [
+        include_str!("../../examples/pld/allreduce.pld"),
+        include_str!("../../examples/pld/06_put_get.pld"),
+        include_str!("../../tests/filetests/verify/moe_dispatch.pld"),
+        include_str!("../../tests/filetests/verify/world_of_one.pld"),
+    ];
+    for text in texts {
+        let program = parse::parse(text, "right.pld").unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+        let printed = OnceCell::new();
+        assert_eq!(verify_with(&program, Some(1), &printed), []);
+        assert!(printed.get().is_none(), "{}", program.name);
     }
 }

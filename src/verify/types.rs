@@ -1,91 +1,14 @@
 //! Element types, scalar types, ranks and shapes.
 
-use cranelift_entity::EntityRef;
-
 use crate::ir::extent::Shape;
 use crate::ir::op::Dims;
-use crate::ir::program::{BufferSize, Param, TensorDef};
 use crate::ir::{
     Array, BinaryOp, DType, Expr, Extent, Op, OpKind, Region, Scalar, ScalarType, Tensor, Tile, TileOp, TileOrScalar,
     UnaryOp,
 };
 
-use super::report::Subject;
-use super::{Context, Position, names, rules};
-
-/// Bytes that no tensor, tile or window of a 64-bit machine exceeds.
-const MOST_BYTES: i64 = 1 << 47;
-
-/// Sizes of parameters.
-pub(super) fn params(cx: &mut Context) {
-    let program = cx.program;
-    let names = cx.names;
-    let entries = program.entries.values().flat_map(|entry| &entry.params);
-    for param in entries.chain(program.host.iter().flat_map(|host| &host.params)) {
-        let &Param::Tensor(tensor) = param else { continue };
-        let data = &program.tensors[tensor];
-        let fixed = matches!(data.def, TensorDef::Window(..));
-        let name = names.tensor(tensor);
-        check_shape(cx, Subject::Param(tensor), &name, data.dtype, &data.shape, Sizes { fixed, least: 0 });
-    }
-}
-
-/// What a size must be.
-#[derive(Clone, Copy)]
-struct Sizes {
-    /// Known once the world is.
-    fixed: bool,
-    /// At least that.
-    least: i64,
-}
-
-fn check_shape(cx: &mut Context, subject: Subject, name: &str, dtype: DType, shape: &[Extent], sizes: Sizes) -> bool {
-    let sound = shape.iter().all(|&extent| check_size(cx, subject, name, extent, sizes));
-    let bytes = shape.iter().try_fold(dtype.size(), |bytes, &extent| match cx.ranges.of_extent(extent).value() {
-        Some(value) => bytes.checked_mul(value).filter(|&b| b <= MOST_BYTES),
-        None => Some(bytes),
-    });
-    if sound && bytes.is_none() {
-        let message = format!("{name} of shape {} {dtype} is too large", cx.names.shape(shape));
-        cx.report.add(&rules::BAD_SIZE, subject, message).note(format!("at most {MOST_BYTES} bytes can be addressed"));
-    }
-    sound && bytes.is_some()
-}
-
-fn check_size(cx: &mut Context, subject: Subject, name: &str, extent: Extent, sizes: Sizes) -> bool {
-    let program = cx.program;
-    let names = cx.names;
-    let text = names.extent(extent);
-    let dynamic = program.extents.is_dynamic(extent);
-    if sizes.fixed && dynamic {
-        let message = format!("the size {text} of {name} is only bound at launch");
-        cx.report
-            .add(&rules::DYNAMIC_SIZE, subject, message)
-            .note("tiles, arrays and windows are laid out when the program is compiled")
-            .hint("give it the largest size as a const, and use only the part that a launch needs");
-        return false;
-    }
-    let world = cx.known.world.filter(|_| cx.has_world(extent));
-    let at_world = world.map(|world| format!("the world has {}", names::count(world as usize, "rank")));
-    let value = program.extents.eval(extent, cx.known);
-    if value.is_none() && !dynamic && (cx.known.world.is_some() || !cx.has_world(extent)) {
-        cx.report
-            .add(&rules::BAD_SIZE, subject, format!("the size {text} of {name} has no value"))
-            .note("it divides by zero, or does not fit 64 bits")
-            .note(at_world.unwrap_or_default());
-        return false;
-    }
-    let most = cx.ranges.of_extent(extent).max;
-    if most < sizes.least {
-        let is = if text == most.to_string() { String::new() } else { format!(", which is {most}") };
-        cx.report
-            .add(&rules::BAD_SIZE, subject, format!("{name} has an extent of {text}{is}"))
-            .note(at_world.unwrap_or_default())
-            .hint(if sizes.least > 0 { "a tile has at least one element" } else { "an extent is not negative" });
-        return false;
-    }
-    true
-}
+use super::names::Thing;
+use super::{Context, Position, names, rules, sizes};
 
 /// The types of an op's operands; whether they are sound enough to look at their values.
 pub(super) fn check(cx: &mut Context, here: Position) -> bool {
@@ -95,16 +18,15 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::Scalar { dst, expr } => {
             let mut sound = true;
             kind.for_each_scalar(|operand| sound &= !cx.untyped[operand]);
-            sound = sound && expression(cx, op, *dst, expr);
+            sound = sound && expression(cx, op, expr);
             cx.untyped[*dst] = !sound;
             sound
         }
         OpKind::VarDef { var, init: value } | OpKind::VarSet { var, value } => {
-            let (ty, name) = (cx.program.vars[*var].ty, cx.names.var(*var));
-            convertible(cx, op, *value, ty.dtype(), name)
+            convertible(cx, op, *value, cx.program.vars[*var].ty.dtype(), Thing::Var(*var))
         }
         OpKind::VarGet { .. } | OpKind::At { .. } => true,
-        OpKind::ArrayDef { array, fill } => array_size(cx, op, *array) & array_value(cx, op, *array, *fill),
+        OpKind::ArrayDef { array, fill } => sizes::array(cx, op, *array) & array_value(cx, op, *array, *fill),
         OpKind::ArrayGet { index, .. } => integer(cx, op, *index, "an array index"),
         OpKind::ArraySet { array, index, value } => {
             integer(cx, op, *index, "an array index") & array_value(cx, op, *array, *value)
@@ -119,25 +41,17 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::Slice { dst, src, at } => {
             let data = &cx.program.tensors[*dst];
             offsets(cx, op, *src, at, "offset")
-                && same_rank(cx, op, *src, data.shape.len(), &cx.names.shape(&data.shape))
-                && check_shape(
-                    cx,
-                    Subject::Op(op),
-                    "the slice",
-                    data.dtype,
-                    &data.shape,
-                    Sizes { fixed: false, least: 0 },
-                )
+                && same_rank(cx, op, *src, "a slice", &data.shape)
+                && sizes::tensor(cx, op, *dst)
         }
         OpKind::Read { src, at, .. } => storage(cx, op, *src, "read") & offsets(cx, op, *src, at, "offset"),
         OpKind::Write { dst, at, value } => {
-            let name = cx.names.tensor(*dst);
             storage(cx, op, *dst, "written")
                 && offsets(cx, op, *dst, at, "offset")
-                    & convertible(cx, op, *value, cx.program.tensors[*dst].dtype, &name)
+                    & convertible(cx, op, *value, cx.program.tensors[*dst].dtype, Thing::Tensor(*dst))
         }
         OpKind::Load { dst, src, at } | OpKind::RemoteLoad { dst, src, at, .. } => {
-            tile_size(cx, op, *dst)
+            sizes::tile(cx, op, *dst)
                 & tile_and_tensor(cx, op, *dst, *src)
                 & offsets(cx, op, *src, at, "offset")
                 & peer(cx, op)
@@ -147,13 +61,12 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         }
         OpKind::Full { dst, value } => {
             let dtype = cx.program.tiles[*dst].dtype;
-            let name = cx.names.tile(*dst);
-            tile_size(cx, op, *dst) & convertible(cx, op, *value, dtype, name)
+            sizes::tile(cx, op, *dst) & convertible(cx, op, *value, dtype, Thing::Tile(*dst))
         }
         OpKind::Copy { dst, src } => {
-            tile_size(cx, op, *dst) & same_dtype(cx, op, *dst, *src) & same_tile_shape(cx, op, *dst, *src)
+            sizes::tile(cx, op, *dst) & same_dtype(cx, op, *dst, *src) & same_tile_shape(cx, op, *dst, *src)
         }
-        OpKind::Cast { dst, src } => tile_size(cx, op, *dst) & same_tile_shape(cx, op, *dst, *src),
+        OpKind::Cast { dst, src } => sizes::tile(cx, op, *dst) & same_tile_shape(cx, op, *dst, *src),
         OpKind::Tile { op: what, dst, a, b } => tile_op(cx, op, *what, *dst, *a, *b),
         OpKind::Reduce { dst, src, .. } => reduction(cx, op, *dst, *src),
         OpKind::Put { dst, src, region, .. } | OpKind::Get { dst, src, region, .. } => {
@@ -168,19 +81,8 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::Wait { window, at, expected, .. } => {
             offsets(cx, op, *window, at, "offset") & integer(cx, op, *expected, "what a wait expects")
         }
-        OpKind::AllocWindow { buffer } => {
-            let data = &cx.program.buffers[*buffer];
-            let (subject, sizes) = (Subject::Op(op), Sizes { fixed: true, least: 0 });
-            match &data.size {
-                BufferSize::Shape(dtype, shape) => check_shape(cx, subject, &data.name, *dtype, shape, sizes),
-                BufferSize::Bytes(bytes) => check_shape(cx, subject, &data.name, DType::U8, &[*bytes], sizes),
-            }
-        }
-        OpKind::Window { dst, .. } => {
-            let data = &cx.program.tensors[*dst];
-            let name = cx.names.tensor(*dst);
-            check_shape(cx, Subject::Op(op), &name, data.dtype, &data.shape, Sizes { fixed: true, least: 0 })
-        }
+        OpKind::AllocWindow { buffer } => sizes::buffer(cx, op, *buffer),
+        OpKind::Window { dst, .. } => sizes::tensor(cx, op, *dst),
         OpKind::SliceRank { rank, .. } => integer(cx, op, *rank, "a rank"),
         OpKind::Dispatch { device, .. } => integer(cx, op, *device, "a device"),
     }
@@ -203,7 +105,7 @@ fn compatible(cx: &Context, a: Scalar, b: Scalar) -> bool {
     ta == tb || (ta.is_int() && tb.is_int()) || adapts(a, tb) || adapts(b, ta)
 }
 
-fn expression(cx: &mut Context, op: Op, dst: Scalar, expr: &Expr) -> bool {
+fn expression(cx: &mut Context, op: Op, expr: &Expr) -> bool {
     let names = cx.names;
     match *expr {
         Expr::Unary(UnaryOp::Neg, a) if is_number(ty(cx, a)) => true,
@@ -223,8 +125,7 @@ fn expression(cx: &mut Context, op: Op, dst: Scalar, expr: &Expr) -> bool {
             }
             sound && fitting_literals(cx, op, then, other)
         }
-        Expr::Cast(a) => ty(cx, dst) != ScalarType::I32 || fitting_literal(cx, op, a, DType::I32),
-        Expr::Rank(_) | Expr::NRanks(_) | Expr::Copy(_) => true,
+        Expr::Cast(_) | Expr::Rank(_) | Expr::NRanks(_) | Expr::Copy(_) => true,
     }
 }
 
@@ -337,17 +238,16 @@ pub(super) fn converts(cx: &Context, value: Scalar, dtype: DType) -> bool {
     }
 }
 
-fn convertible(cx: &mut Context, op: Op, value: Scalar, dtype: DType, target: &str) -> bool {
+fn convertible(cx: &mut Context, op: Op, value: Scalar, dtype: DType, target: Thing) -> bool {
+    let names = cx.names;
     if dtype.is_storage_only() {
-        cx.find(&rules::STORAGE_ONLY, op, format!("{target} is {dtype}, which is only moved and cast as a whole"))
-            .hint("fill a tile of f32, and cast it");
+        let message = format!("{} is {dtype}, which is only moved and cast as a whole", names.of(target));
+        cx.find(&rules::STORAGE_ONLY, op, message).hint("fill a tile of f32, and cast it");
         return false;
     }
     if converts(cx, value, dtype) {
         return fitting_literal(cx, op, value, dtype);
     }
-    let names = cx.names;
-    let from = ty(cx, value);
     let text = names.scalar(value);
     let hint = match dtype.scalar() {
         Some(ScalarType::Bool) if cx.program.is_int_literal(value) => "write true or false".into(),
@@ -355,26 +255,13 @@ fn convertible(cx: &mut Context, op: Op, value: Scalar, dtype: DType, target: &s
         Some(to) => format!("write cast({text}, {to})"),
         None => String::new(),
     };
-    cx.find(&rules::CONVERSION, op, format!("{from} does not convert to {dtype}, the type of {target}"))
-        .note(names.scalar_is(value))
-        .hint(hint);
+    let message = format!("{} does not convert to {dtype}, the type of {}", ty(cx, value), names.of(target));
+    cx.find(&rules::CONVERSION, op, message).note(names.scalar_is(value)).hint(hint);
     false
 }
 
 fn array_value(cx: &mut Context, op: Op, array: Array, value: Scalar) -> bool {
-    convertible(cx, op, value, cx.program.arrays[array].ty.dtype(), cx.names.array(array))
-}
-
-fn array_size(cx: &mut Context, op: Op, array: Array) -> bool {
-    let data = &cx.program.arrays[array];
-    check_shape(
-        cx,
-        Subject::Op(op),
-        cx.names.array(array),
-        data.ty.dtype(),
-        &[data.len],
-        Sizes { fixed: true, least: 0 },
-    )
+    convertible(cx, op, value, cx.program.arrays[array].ty.dtype(), Thing::Array(array))
 }
 
 // Tensors.
@@ -408,18 +295,20 @@ fn peer(cx: &mut Context, op: Op) -> bool {
     cx.kind(op).peer().is_none_or(|peer| integer(cx, op, peer, "a peer"))
 }
 
-fn same_rank(cx: &mut Context, op: Op, tensor: Tensor, rank: usize, other: &str) -> bool {
-    let program = cx.program;
+/// A part of a tensor has as many dimensions as the tensor.
+fn same_rank(cx: &mut Context, op: Op, tensor: Tensor, part: &str, shape: &[Extent]) -> bool {
     let names = cx.names;
-    let has = program.tensors[tensor].shape.len();
-    if has != rank {
+    let rank = cx.program.tensors[tensor].shape.len();
+    if rank != shape.len() {
+        let dimensions = names::count(rank, "dimension");
+        let shape_text = names.shape(shape);
         let message =
-            format!("{} has {}, but {other} has {rank}", names.tensor(tensor), names::count(has, "dimension"));
+            format!("{} has {dimensions}, but {part} of shape {shape_text} has {}", names.tensor(tensor), shape.len());
         cx.find(&rules::RANKS_DIFFER, op, message)
             .note(names.tensor_is(tensor))
-            .hint(format!("give the shape {has} extents, with 1 where the part is one row or one element"));
+            .hint(format!("give the shape {}, of 1 where it is one row or one element", names::count(rank, "extent")));
     }
-    has == rank
+    rank == shape.len()
 }
 
 fn tile_and_tensor(cx: &mut Context, op: Op, tile: Tile, tensor: Tensor) -> bool {
@@ -434,8 +323,7 @@ fn tile_and_tensor(cx: &mut Context, op: Op, tile: Tile, tensor: Tensor) -> bool
             .hint(format!("cast the tile: cast {} {}", names.tile(tile), x.dtype));
         return false;
     }
-    let shape = names.shape(&t.shape);
-    same_rank(cx, op, tensor, t.shape.len(), &format!("a tile of shape {shape}"))
+    same_rank(cx, op, tensor, "a tile", &t.shape)
 }
 
 /// Both sides of a put or get.
@@ -443,23 +331,20 @@ fn transfer(cx: &mut Context, op: Op, dst: Tensor, src: Tensor, region: Option<&
     let program = cx.program;
     let names = cx.names;
     let (d, s) = (&program.tensors[dst], &program.tensors[src]);
-    let notes = [names.tensor_is(dst), names.tensor_is(src)];
-    let (to, from) = (names.tensor(dst), names.tensor(src));
+    let notes = || [names.tensor_is(dst), names.tensor_is(src)];
     if d.dtype != s.dtype {
-        cx.find(&rules::TRANSFER_DTYPES, op, format!("{from} is {}, but {to} is {}", s.dtype, d.dtype))
-            .notes(notes)
+        let message = format!("{} is {}, but {} is {}", names.tensor(src), s.dtype, names.tensor(dst), d.dtype);
+        cx.find(&rules::TRANSFER_DTYPES, op, message)
+            .notes(notes())
             .hint("a transfer moves bytes; load a tile, cast it, and store it first");
         return false;
     }
     if d.shape.len() != s.shape.len() {
-        let ranks = (s.shape.len(), d.shape.len());
-        cx.find(
-            &rules::RANKS_DIFFER,
-            op,
-            format!("{from} has {}, but {to} has {}", names::count(ranks.0, "dimension"), ranks.1),
-        )
-        .notes(notes)
-        .hint("declare both with the same number of dimensions");
+        let (from, to) = (names::count(s.shape.len(), "dimension"), d.shape.len());
+        let message = format!("{} has {from}, but {} has {to}", names.tensor(src), names.tensor(dst));
+        cx.find(&rules::RANKS_DIFFER, op, message)
+            .notes(notes())
+            .hint("declare both with the same number of dimensions");
         return false;
     }
     if let Some(region) = region {
@@ -468,9 +353,11 @@ fn transfer(cx: &mut Context, op: Op, dst: Tensor, src: Tensor, region: Option<&
             & offsets(cx, op, dst, &region.shape, "extent");
     }
     if let Some(dim) = cx.shape_mismatch(&d.shape, &s.shape) {
-        let (de, se) = (names.extent(d.shape[dim]), names.extent(s.shape[dim]));
-        cx.find(&rules::TRANSFER_SHAPES, op, format!("dimension {dim} of {from} is {se}, but that of {to} is {de}"))
-            .notes(notes)
+        let (from, to) = (names.extent(s.shape[dim]), names.extent(d.shape[dim]));
+        let sides = (names.tensor(src), names.tensor(dst));
+        let message = format!("dimension {dim} of {} is {from}, but that of {} is {to}", sides.0, sides.1);
+        cx.find(&rules::TRANSFER_SHAPES, op, message)
+            .notes(notes())
             .hint("move a region: dst[offsets] @peer <- src[offsets] [extents]");
         return false;
     }
@@ -478,18 +365,6 @@ fn transfer(cx: &mut Context, op: Op, dst: Tensor, src: Tensor, region: Option<&
 }
 
 // Tiles.
-
-/// The tile that an op defines has a size; said once a tile.
-fn tile_size(cx: &mut Context, op: Op, tile: Tile) -> bool {
-    let data = &cx.program.tiles[tile];
-    if let Some(sound) = cx.sized[tile.index()] {
-        return sound;
-    }
-    let name = cx.names.tile(tile);
-    let sound = check_shape(cx, Subject::Op(op), name, data.dtype, &data.shape, Sizes { fixed: true, least: 1 });
-    cx.sized[tile.index()] = Some(sound);
-    sound
-}
 
 fn same_dtype(cx: &mut Context, op: Op, a: Tile, b: Tile) -> bool {
     let program = cx.program;
@@ -552,8 +427,7 @@ fn tile_op(cx: &mut Context, op: Op, what: TileOp, dst: Tile, a: Tile, b: TileOr
         TileOrScalar::Tile(b) => same_dtype(cx, op, a, b) && same_tile_shape(cx, op, a, b),
         TileOrScalar::Scalar(b) => {
             let dtype = cx.program.tiles[a].dtype;
-            let name = cx.names.tile(a);
-            let sound = convertible(cx, op, b, dtype, name);
+            let sound = convertible(cx, op, b, dtype, Thing::Tile(a));
             let zero = what == TileOp::Div && !dtype.is_float() && cx.program.int_value(b, cx.known) == Some(0);
             if zero {
                 cx.find(&rules::DIVISION, op, "div divides a tile of integers by 0");
@@ -561,7 +435,7 @@ fn tile_op(cx: &mut Context, op: Op, what: TileOp, dst: Tile, a: Tile, b: TileOr
             sound && !zero
         }
     };
-    sound && tile_size(cx, op, dst) && same_dtype(cx, op, dst, a) && same_tile_shape(cx, op, dst, a)
+    sound && sizes::tile(cx, op, dst) && same_dtype(cx, op, dst, a) && same_tile_shape(cx, op, dst, a)
 }
 
 fn reduction(cx: &mut Context, op: Op, dst: Tile, src: Tile) -> bool {
@@ -572,5 +446,5 @@ fn reduction(cx: &mut Context, op: Op, dst: Tile, src: Tile) -> bool {
         cx.find(&rules::REDUCTION, op, message).note(names.tile_is(src)).hint("load the part as rows and columns");
         return false;
     }
-    arithmetic(cx, op, src) && tile_size(cx, op, dst) && same_dtype(cx, op, dst, src)
+    arithmetic(cx, op, src) && sizes::tile(cx, op, dst) && same_dtype(cx, op, dst, src)
 }

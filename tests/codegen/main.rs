@@ -8,6 +8,12 @@ mod compare;
 mod model;
 #[path = "../support/ranks.rs"]
 mod ranks;
+#[path = "../support/text.rs"]
+mod text;
 
 mod allreduce;
+mod faults;
+mod host;
 mod scalars;
+mod signals;
+mod transfers;

@@ -79,6 +79,10 @@ impl<'a> Chaos<'a> {
         next(&mut self.choices)
     }
 
+    fn flag(&mut self) -> bool {
+        self.next() > 127
+    }
+
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
         pick(&mut self.choices, all)
     }
@@ -121,11 +125,11 @@ impl<'a> Chaos<'a> {
     }
 
     fn region(&mut self) -> Option<Region> {
-        (self.next() % 2 == 0).then(|| Region { dst: self.dims(), src: self.dims(), shape: self.dims() })
+        (self.flag()).then(|| Region { dst: self.dims(), src: self.dims(), shape: self.dims() })
     }
 
     fn staging(&mut self) -> Staging {
-        Staging { chunk_rows: self.next() as i64 - 2, chunk_cols: 1, pipeline: self.next() % 2 == 0 }
+        Staging { chunk_rows: self.next() as i64 - 2, chunk_cols: 1, pipeline: self.flag() }
     }
 
     fn entry(&mut self) {
@@ -195,7 +199,7 @@ impl<'a> Chaos<'a> {
             }
             12 => {
                 let window = self.tensor();
-                let value = if self.next() % 2 == 0 { self.b.rank(window) } else { self.b.nranks(window) };
+                let value = if self.flag() { self.b.rank(window) } else { self.b.nranks(window) };
                 self.scalars.push(value);
             }
             13 => {
@@ -252,7 +256,7 @@ impl<'a> Chaos<'a> {
             }
             25 => {
                 let (op, a, b, scalar) = (self.of(TileOp::ALL), self.tile(), self.tile(), self.scalar());
-                let b = if self.next() % 2 == 0 { TileOrScalar::Tile(b) } else { TileOrScalar::Scalar(scalar) };
+                let b = if self.flag() { TileOrScalar::Tile(b) } else { TileOrScalar::Scalar(scalar) };
                 let value = self.b.tile_op(op, a, b);
                 let dst = self.tile();
                 self.b.assign(dst, value);

@@ -1,4 +1,3 @@
 //! What several test programs share.
 
-pub mod chaos;
 pub mod programs;

@@ -578,7 +578,7 @@ fn int_op(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
     Some(match op {
         BinaryOp::Add => a + b,
         BinaryOp::Sub => a - b,
-        BinaryOp::Mul => a * b,
+        BinaryOp::Mul => a.wrapping_mul(b),
         BinaryOp::Div => a.checked_div(b)?,
         BinaryOp::Rem => a.checked_rem(b)?,
         BinaryOp::Min => a.min(b),

@@ -2,7 +2,8 @@
 //! guard bytes around them, and waits spin until a deadline.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pld::codegen::cpu::abi::{BELL_STRIDE, Exit, Fault, Frame, Hooks};
@@ -69,7 +70,8 @@ pub enum Arg {
 /// What the wait hook needs.
 struct Shared {
     deadline: Instant,
-    rings: AtomicU32,
+    rings: Mutex<Vec<u32>>,
+    waits: Mutex<Vec<(u32, i32, u32)>>,
 }
 
 /// How a launch ended.
@@ -82,13 +84,17 @@ pub struct Outcome {
     pub args: Vec<Vec<Vec<u8>>>,
     /// The site at which each rank has been last.
     pub places: Vec<u64>,
-    /// Calls of the ring hook.
-    pub rings: u32,
+    /// The peers that were rung, sorted.
+    pub rings: Vec<u32>,
+    /// Waits that ended at the deadline: site, expected value, comparison.
+    pub waits: Vec<(u32, i32, u32)>,
 }
 
 /// A program compiled for a world of threads.
 pub struct Ranks {
     pub code: Vec<Code>,
+    /// How long waits wait.
+    pub patience: Duration,
     nranks: u32,
     stride: usize,
     window_bytes: usize,
@@ -117,7 +123,7 @@ impl Ranks {
             let binding = Binding { nranks, rank, stride, layout: &layout, checked: options.checked };
             compile(program, &binding, &Hooks { wait, ring }).expect("the program compiles")
         });
-        Self { code: code.collect(), nranks, stride, window_bytes: layout.bytes }
+        Self { code: code.collect(), patience: Duration::from_secs(20), nranks, stride, window_bytes: layout.bytes }
     }
 
     /// Launches once. `windows` are the contents before, by rank; zeros if empty. Ranks in `asleep` look as if they
@@ -155,7 +161,8 @@ impl Ranks {
         for &rank in asleep {
             bells[rank as usize * BELL_STRIDE / 4] = 1;
         }
-        let shared = Shared { deadline: Instant::now() + Duration::from_secs(20), rings: AtomicU32::new(0) };
+        let shared =
+            Shared { deadline: Instant::now() + self.patience, rings: Mutex::default(), waits: Mutex::default() };
         let places: Vec<AtomicU64> = (0..n).map(|_| AtomicU64::new(u64::MAX)).collect();
         let base = memory.address() as usize;
         let ends: Vec<(i32, Fault)> = std::thread::scope(|scope| {
@@ -198,13 +205,16 @@ impl Ranks {
             assert!(gap.iter().all(|&b| b == GUARD_BYTE), "written behind the windows of rank {rank}");
             own.to_vec()
         });
+        let mut rings = shared.rings.into_inner().unwrap();
+        rings.sort();
         Outcome {
             windows: windows.collect(),
             exits: ends.iter().map(|end| end.0).collect(),
             faults: ends.iter().map(|end| end.1).collect(),
             args: parts.iter_mut().map(|parts| parts.iter_mut().map(Memory::bytes).collect()).collect(),
             places: places.iter().map(|place| place.load(Ordering::Relaxed)).collect(),
-            rings: shared.rings.load(Ordering::Relaxed),
+            rings,
+            waits: shared.waits.into_inner().unwrap(),
         }
     }
 }
@@ -216,7 +226,7 @@ impl Outcome {
     }
 }
 
-unsafe extern "C" fn wait(frame: *mut Frame, cell: *const AtomicI32, expected: i32, cmp: u32, _site: u32) -> i32 {
+unsafe extern "C" fn wait(frame: *mut Frame, cell: *const AtomicI32, expected: i32, cmp: u32, site: u32) -> i32 {
     // SAFETY: the frame and what it points to live as long as the launch.
     let (cell, shared) = unsafe { (&*cell, &*(*frame).runtime.cast::<Shared>()) };
     loop {
@@ -225,15 +235,16 @@ unsafe extern "C" fn wait(frame: *mut Frame, cell: *const AtomicI32, expected: i
             return 0;
         }
         if Instant::now() > shared.deadline {
+            shared.waits.lock().unwrap().push((site, expected, cmp));
             return 1;
         }
         std::thread::yield_now();
     }
 }
 
-unsafe extern "C" fn ring(frame: *mut Frame, _peer: u32) {
+unsafe extern "C" fn ring(frame: *mut Frame, peer: u32) {
     // SAFETY: as in `wait`.
-    unsafe { &*(*frame).runtime.cast::<Shared>() }.rings.fetch_add(1, Ordering::Relaxed);
+    unsafe { &*(*frame).runtime.cast::<Shared>() }.rings.lock().unwrap().push(peer);
 }
 
 /// Numbers as bytes.

@@ -1,0 +1,11 @@
+//! The rows, one file a group. A group's rows begin with its name and a slash.
+
+mod core;
+mod limits;
+
+use crate::row::Row;
+
+/// Every row, in the order of the table.
+pub fn all() -> Vec<Row> {
+    [limits::rows(), core::rows()].into_iter().flatten().collect()
+}

@@ -1,0 +1,161 @@
+//! libpld as an engine uses it: through its C interface.
+
+use std::ffi::{c_char, c_void};
+use std::mem::zeroed;
+use std::ptr::{null, null_mut};
+
+use pld::capi::arg::{pld_arg_kind, pld_arg_t, pld_tensor_arg_t};
+use pld::capi::dtype::pld_dtype;
+use pld::capi::executable::pld_compile_options_t;
+use pld::capi::world::pld_world_options_t;
+
+use crate::rank::{Bench, pin, unpin};
+
+// As `pld.h` declares them; handles are `c_void`.
+unsafe extern "C" {
+    fn pld_last_error(buffer: *mut c_char, size: usize) -> usize;
+    fn pld_program_parse(
+        text: *const c_char,
+        size: usize,
+        file: *const c_char,
+        callback: *const c_void,
+        user_data: *mut c_void,
+        out_program: *mut *mut c_void,
+    ) -> i32;
+    fn pld_program_destroy(p: *mut c_void);
+    fn pld_world_create(options: *const pld_world_options_t, out_world: *mut *mut c_void) -> i32;
+    fn pld_world_join(options: *const pld_world_options_t, out_world: *mut *mut c_void) -> i32;
+    fn pld_world_destroy(w: *mut c_void);
+    fn pld_compile(
+        p: *const c_void,
+        w: *const c_void,
+        options: *const pld_compile_options_t,
+        out_executable: *mut *mut c_void,
+    ) -> i32;
+    fn pld_launch(x: *const c_void, args: *const pld_arg_t, nargs: usize) -> i32;
+    fn pld_executable_destroy(x: *mut c_void);
+}
+
+/// What a status says.
+fn check(status: i32) -> Result<(), String> {
+    if status == 0 {
+        return Ok(());
+    }
+    let mut message = vec![0_u8; 4096];
+    // SAFETY: the buffer is as long as is said.
+    let length = unsafe { pld_last_error(message.as_mut_ptr().cast(), message.len()) };
+    message.truncate(length.min(message.len() - 1));
+    Err(format!("status {status}: {}", String::from_utf8_lossy(&message)))
+}
+
+/// A program.
+pub struct Program(*mut c_void);
+
+/// A world.
+pub struct World(*mut c_void);
+
+/// A program compiled for a world.
+pub struct Executable(*mut c_void);
+
+/// An argument of a launch.
+pub type Arg = pld_arg_t;
+
+impl Program {
+    /// The program that `text` says.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut program = null_mut();
+        // SAFETY: `text` is as long as is said; the rest may be NULL.
+        check(unsafe {
+            pld_program_parse(text.as_ptr().cast(), text.len(), null(), null(), null_mut(), &mut program)
+        })?;
+        Ok(Self(program))
+    }
+}
+
+impl World {
+    /// The world of this team, in which each process is a rank; they meet by the environment that the team was given.
+    /// A rank is pinned after it has joined, as those of the peers' programs are.
+    pub fn join(bench: &Bench) -> Result<Self, String> {
+        unpin();
+        let mut world = null_mut();
+        // SAFETY: options may be NULL.
+        check(unsafe { pld_world_join(null(), &mut world) })?;
+        pin(bench.rank());
+        Ok(Self(world))
+    }
+
+    /// A world of threads of this process, of which only this one, rank 0, is pinned.
+    pub fn create(nranks: u32) -> Result<Self, String> {
+        unpin();
+        // SAFETY: all fields may be 0.
+        let mut options: pld_world_options_t = unsafe { zeroed() };
+        options.struct_size = size_of_val(&options) as u32;
+        options.nranks = nranks;
+        let mut world = null_mut();
+        // SAFETY: the options are as they should be.
+        check(unsafe { pld_world_create(&options, &mut world) })?;
+        pin(0);
+        Ok(Self(world))
+    }
+
+    /// Compiles a program for this world.
+    pub fn compile(&self, program: &Program, persistent: bool) -> Result<Executable, String> {
+        let struct_size = size_of::<pld_compile_options_t>() as u32;
+        let options = pld_compile_options_t { struct_size, persistent: persistent.into(), unchecked: 0 };
+        let mut executable = null_mut();
+        // SAFETY: program and world live, and the options are as they should be.
+        check(unsafe { pld_compile(program.0, self.0, &options, &mut executable) })?;
+        Ok(Executable(executable))
+    }
+}
+
+impl Executable {
+    /// One launch.
+    pub fn launch(&self, arguments: &[Arg]) -> Result<(), String> {
+        // SAFETY: the executable lives; whoever made the arguments sees to what they point to.
+        check(unsafe { pld_launch(self.0, arguments.as_ptr(), arguments.len()) })
+    }
+}
+
+/// A tensor of f32 as an argument; `data` has to live until the last launch with it.
+pub fn tensor(data: &mut [f32], shape: &[i64]) -> Arg {
+    assert_eq!(data.len() as i64, shape.iter().product::<i64>());
+    // SAFETY: all fields may be 0.
+    let mut tensor: pld_tensor_arg_t = unsafe { zeroed() };
+    tensor.data = data.as_mut_ptr().cast();
+    tensor.dtype = pld_dtype::PLD_DTYPE_F32 as u32;
+    tensor.ndims = shape.len() as u32;
+    tensor.shape[..shape.len()].copy_from_slice(shape);
+    Arg { tensor, ..argument(pld_arg_kind::PLD_ARG_TENSOR) }
+}
+
+/// An integer as an argument.
+pub fn int(value: i64) -> Arg {
+    Arg { integer: value, ..argument(pld_arg_kind::PLD_ARG_INT) }
+}
+
+fn argument(kind: pld_arg_kind) -> Arg {
+    // SAFETY: all fields may be 0.
+    Arg { kind: kind as u32, ..unsafe { zeroed() } }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: made by the library, and not used any more.
+        unsafe { pld_program_destroy(self.0) };
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // SAFETY: made by the library, and not used any more; executables keep what they need of it.
+        unsafe { pld_world_destroy(self.0) };
+    }
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        // SAFETY: made by the library, and not used any more.
+        unsafe { pld_executable_destroy(self.0) };
+    }
+}

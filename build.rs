@@ -1,0 +1,7 @@
+//! Names the shared library as programs that link to it will look for it.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    // The part of the version that changes with the ABI; cmake/PldVersion.cmake makes the same name.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libpld.so.{}", env!("CARGO_PKG_VERSION_MAJOR"));
+}

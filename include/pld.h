@@ -1,0 +1,2015 @@
+/*
+ * libpld 0.1.0: exchanges between ranks over symmetric window memory.
+ *
+ * Generated from src/capi; do not edit. Needs C99 or C++11.
+ *
+ * A program is built call by call (or parsed from text), finished, compiled for a world of ranks, and launched any
+ * number of times:
+ *
+ *     pld_program_t *p = pld_program_create("shift");
+ *     ...                                                  entries, tasks, host driver
+ *     pld_program_finish(p, on_diagnostic, NULL);          every mistake at once, with file and line
+ *     pld_world_create(&options, &world);                  ranks are threads; or pld_world_join: this process is a rank
+ *     pld_compile(p, world, NULL, &executable);
+ *     pld_launch(executable, args, nargs);
+ *
+ * Errors. Functions that can fail return a pld_status_t, 0 for success. pld_last_error has this thread's full message.
+ * Builder calls need no check: they remember every mistake with its place, return a handle that later calls ignore, and
+ * pld_program_finish reports them together. Outputs are last (out_...), and written only on success.
+ *
+ * Ownership. Who creates, destroys; destroying NULL does nothing, and objects keep what they need alive, so any order
+ * is right. Handles of a program (pld_tensor_t, ...) are small values that live as long as it. Strings and lists that
+ * are passed in are NUL-terminated UTF-8 or counted, and are copied or used during the call only.
+ *
+ * Threads. An object may be used by several threads at once where a function takes it as const or says so; otherwise
+ * by one thread at a time. Builder calls are for one thread at a time. They are local (concern this process only) and
+ * do not block. Collective functions are called by all ranks in the same order.
+ *
+ * Options. Each struct begins with its size: pld_..._options_init sets it, and zero means the default in every other
+ * field. Structs of older headers are accepted. Enums are uint32_t; an unknown value is an error.
+ *
+ * Units. Offsets, extents and strides count elements, unless a name says bytes; times are in microseconds.
+ *
+ * The library does not unwind, exit, print, or install signal handlers. Callbacks must not throw or jump out.
+ */
+
+#ifndef PLD_H
+#define PLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLD_VERSION_MAJOR 0
+#define PLD_VERSION_MINOR 1
+#define PLD_VERSION_PATCH 0
+/** The header's version: `major *10000 + minor *100 + patch`; that of the library is `pld_version()`. */
+#define PLD_VERSION (PLD_VERSION_MAJOR *10000 + PLD_VERSION_MINOR *100 + PLD_VERSION_PATCH)
+
+#if defined(__GNUC__) || defined(__clang__)
+#define PLD_API __attribute__((visibility("default")))
+#else
+#define PLD_API
+#endif
+
+/** A tensor of another library, as <dlpack/dlpack.h> declares it. */
+struct DLManagedTensor;
+
+
+/**
+ * Most dimensions of a tensor, window, tile or transfer.
+ */
+#define PLD_MAX_RANK 8
+
+/**
+ * Values of `pld_arg_kind_t`.
+ */
+typedef enum pld_arg_kind {
+  /**
+   * A tensor: `tensor`. In a world of threads the whole one, with its leading rank axis; in a world of processes this
+   * rank's part of it, without.
+   */
+  PLD_ARG_TENSOR = 1,
+  /**
+   * One tensor a rank, without the leading rank axis: `parts`. Worlds of threads only.
+   */
+  PLD_ARG_PARTS = 2,
+  /**
+   * An integer, for a parameter of type `i32` or `i64`: `integer`.
+   */
+  PLD_ARG_INT = 3,
+  /**
+   * A number for a parameter of type `f32`: `real`.
+   */
+  PLD_ARG_FLOAT = 4,
+  /**
+   * For a parameter of type `bool`: `integer`, other than 0 for true.
+   */
+  PLD_ARG_BOOL = 5,
+} pld_arg_kind;
+
+/**
+ * Values of `pld_atomic_t`.
+ */
+typedef enum pld_atomic {
+  /**
+   * Overwrites.
+   */
+  PLD_ATOMIC_NONE = 0,
+  /**
+   * Adds per element, each addition atomic: `f32`, `f16`, `bf16`, `i32`, `i16` and `i8`.
+   */
+  PLD_ATOMIC_ADD = 1,
+} pld_atomic;
+
+/**
+ * Values of `pld_direction_t`.
+ */
+typedef enum pld_direction {
+  /**
+   * Read only.
+   */
+  PLD_IN = 1,
+  /**
+   * Written.
+   */
+  PLD_OUT = 2,
+  /**
+   * Read and written.
+   */
+  PLD_INOUT = 3,
+} pld_direction;
+
+/**
+ * Values of `pld_dtype_t`. Elements are widened when they are read as scalars: `f16` and `bf16` to `f32`; `i8`, `u8`,
+ * `i16` and `u16` to `i32`; `u32` and `u64` to `i64`.
+ */
+typedef enum pld_dtype {
+  /**
+   * IEEE binary32.
+   */
+  PLD_DTYPE_F32 = 1,
+  /**
+   * IEEE binary16.
+   */
+  PLD_DTYPE_F16 = 2,
+  /**
+   * bfloat16.
+   */
+  PLD_DTYPE_BF16 = 3,
+  /**
+   * Signed 8 bit.
+   */
+  PLD_DTYPE_I8 = 4,
+  /**
+   * Unsigned 8 bit.
+   */
+  PLD_DTYPE_U8 = 5,
+  /**
+   * Signed 16 bit.
+   */
+  PLD_DTYPE_I16 = 6,
+  /**
+   * Unsigned 16 bit.
+   */
+  PLD_DTYPE_U16 = 7,
+  /**
+   * Signed 32 bit; the type of signals.
+   */
+  PLD_DTYPE_I32 = 8,
+  /**
+   * Unsigned 32 bit.
+   */
+  PLD_DTYPE_U32 = 9,
+  /**
+   * Signed 64 bit.
+   */
+  PLD_DTYPE_I64 = 10,
+  /**
+   * Unsigned 64 bit.
+   */
+  PLD_DTYPE_U64 = 11,
+  /**
+   * One byte, 0 or 1.
+   */
+  PLD_DTYPE_BOOL = 12,
+  /**
+   * OCP 8-bit float E4M3, finite; moved and cast only.
+   */
+  PLD_DTYPE_F8E4M3 = 13,
+  /**
+   * OCP 8-bit float E5M2; moved and cast only.
+   */
+  PLD_DTYPE_F8E5M2 = 14,
+} pld_dtype;
+
+/**
+ * Values of `pld_log_level_t`.
+ */
+typedef enum pld_log_level {
+  /**
+   * All messages.
+   */
+  PLD_LOG_DEFAULT = 0,
+  /**
+   * Something failed; a status says so too.
+   */
+  PLD_LOG_ERROR = 1,
+  /**
+   * Something was made or ended.
+   */
+  PLD_LOG_INFO = 2,
+} pld_log_level;
+
+/**
+ * Values of `pld_notify_op_t`.
+ */
+typedef enum pld_notify_op {
+  /**
+   * Adds, atomically. The usual choice: order does not matter.
+   */
+  PLD_NOTIFY_ADD = 1,
+  /**
+   * Replaces the cell.
+   */
+  PLD_NOTIFY_SET = 2,
+} pld_notify_op;
+
+/**
+ * Values of `pld_operand_kind_t`.
+ */
+typedef enum pld_operand_kind {
+  /**
+   * A tensor or a window view.
+   */
+  PLD_OPERAND_TENSOR = 1,
+  /**
+   * A scalar.
+   */
+  PLD_OPERAND_SCALAR = 2,
+} pld_operand_kind;
+
+/**
+ * Values of `pld_severity_t`.
+ */
+typedef enum pld_severity {
+  /**
+   * Legal, but likely not what is meant.
+   */
+  PLD_SEVERITY_WARNING = 1,
+  /**
+   * The program is refused.
+   */
+  PLD_SEVERITY_ERROR = 2,
+} pld_severity;
+
+/**
+ * Values of `pld_status_t`, grouped by what the caller can do about them.
+ */
+typedef enum pld_status {
+  /**
+   * Success.
+   */
+  PLD_OK = 0,
+  /**
+   * An argument is NULL, out of range, or of the wrong kind: the call is wrong.
+   */
+  PLD_ERR_INVALID_ARGUMENT = 1,
+  /**
+   * The call is not allowed in the object's present state.
+   */
+  PLD_ERR_INVALID_STATE = 2,
+  /**
+   * The object is in use by another thread.
+   */
+  PLD_ERR_BUSY = 3,
+  /**
+   * An options struct comes from a newer version and asks for something unknown.
+   */
+  PLD_ERR_VERSION = 4,
+  /**
+   * The call is made in a forked child.
+   */
+  PLD_ERR_FORKED = 5,
+  /**
+   * The text is not a program: the diagnostics say where.
+   */
+  PLD_ERR_PARSE = 20,
+  /**
+   * The program breaks a rule: the diagnostics say which.
+   */
+  PLD_ERR_VERIFY = 21,
+  /**
+   * The target or transport cannot do what is asked.
+   */
+  PLD_ERR_UNSUPPORTED = 22,
+  /**
+   * Memory is exhausted.
+   */
+  PLD_ERR_NO_MEMORY = 40,
+  /**
+   * A window does not fit: the message has needed and available bytes.
+   */
+  PLD_ERR_NO_SPACE = 41,
+  /**
+   * A system call failed.
+   */
+  PLD_ERR_IO = 42,
+  /**
+   * A wait, a rendezvous or a launch did not end in time.
+   */
+  PLD_ERR_TIMEOUT = 60,
+  /**
+   * A rank died or left.
+   */
+  PLD_ERR_PEER_LOST = 61,
+  /**
+   * Somebody called `pld_world_abort`.
+   */
+  PLD_ERR_ABORTED = 62,
+  /**
+   * The ranks disagree about world, program or sizes.
+   */
+  PLD_ERR_MISMATCH = 63,
+  /**
+   * An offset or a peer of a running program is outside; nothing was written there.
+   */
+  PLD_ERR_OUT_OF_BOUNDS = 80,
+  /**
+   * A running program divided by zero, or made a loop step that is not positive.
+   */
+  PLD_ERR_ARITHMETIC = 81,
+  /**
+   * A bug of the library. The object of the call may only be destroyed.
+   */
+  PLD_ERR_INTERNAL = 99,
+} pld_status;
+
+/**
+ * Values of `pld_transport_t`.
+ */
+typedef enum pld_transport {
+  /**
+   * Threads for `pld_world_create`, shared memory for `pld_world_join`.
+   */
+  PLD_TRANSPORT_DEFAULT = 0,
+  /**
+   * Ranks are threads of this process.
+   */
+  PLD_TRANSPORT_THREAD = 1,
+  /**
+   * Ranks are processes of one host, one process a rank.
+   */
+  PLD_TRANSPORT_SHM = 2,
+} pld_transport;
+
+/**
+ * Values of `pld_wait_cmp_t`. Comparison is signed.
+ */
+typedef enum pld_wait_cmp {
+  /**
+   * Until the cell equals the expected value.
+   */
+  PLD_WAIT_EQ = 1,
+  /**
+   * Until the cell is greater or equal. The usual choice, with counters that only grow.
+   */
+  PLD_WAIT_GE = 2,
+} pld_wait_cmp;
+
+/**
+ * Values of `pld_wait_policy_t`.
+ */
+typedef enum pld_wait_policy {
+  /**
+   * Spins a little, yields, then sleeps; with more ranks than cores yields at once.
+   */
+  PLD_WAIT_POLICY_AUTO = 0,
+  /**
+   * Spins: the fastest, if every rank has a core of its own.
+   */
+  PLD_WAIT_POLICY_SPIN = 1,
+  /**
+   * Gives the core to others between looks.
+   */
+  PLD_WAIT_POLICY_YIELD = 2,
+  /**
+   * Sleeps at once: uses no CPU.
+   */
+  PLD_WAIT_POLICY_SLEEP = 3,
+} pld_wait_policy;
+
+/**
+ * A program compiled for a world. It keeps the world's memory alive. Any number of threads may use it, but a world is
+ * used by one call at a time: a launch, reset or compile of another thread meanwhile gets `PLD_ERR_BUSY`.
+ */
+typedef struct pld_executable_t pld_executable_t;
+
+/**
+ * A program and, until it is finished, its builder.
+ *
+ * One thread at a time may build it. A finished program may be used by any number of threads at once, until it is
+ * destroyed.
+ */
+typedef struct pld_program_t pld_program_t;
+
+/**
+ * A launch under way. Any number of threads may use it at once, until one destroys it.
+ */
+typedef struct pld_run_t pld_run_t;
+
+/**
+ * A world. Any number of threads may use it at once, until one destroys it.
+ */
+typedef struct pld_world_t pld_world_t;
+
+/**
+ * What a function that can fail returns: `PLD_OK` or one of the other `PLD_ERR_` values. The values never change.
+ */
+typedef int32_t pld_status_t;
+
+/**
+ * An element type: a value of `enum pld_dtype`.
+ */
+typedef uint32_t pld_dtype_t;
+
+/**
+ * How bad a finding is: a value of `enum pld_severity`.
+ */
+typedef uint32_t pld_severity_t;
+
+/**
+ * One finding about a program. The strings are never NULL, and live until the callback returns.
+ */
+typedef struct pld_diagnostic_t {
+  /**
+   * Error or warning.
+   */
+  pld_severity_t severity;
+  /**
+   * Line in the source, from 1; 0 if unknown.
+   */
+  uint32_t line;
+  /**
+   * Column, from 1; 0 if unknown (always, for programs built from C).
+   */
+  uint32_t column;
+  /**
+   * Stable code of the rule, such as `PLD-V012`.
+   */
+  const char *code;
+  /**
+   * Source file; empty if unknown.
+   */
+  const char *file;
+  /**
+   * What is wrong, in one line with the numbers.
+   */
+  const char *message;
+  /**
+   * The operation as program text, or the line of the text; may be empty.
+   */
+  const char *snippet;
+  /**
+   * What would make it right; may be empty.
+   */
+  const char *hint;
+  /**
+   * All of it, laid out over several lines as a person wants to read it.
+   */
+  const char *text;
+} pld_diagnostic_t;
+
+/**
+ * Gets every finding about a program, in source order. It must not use the program, nor throw or jump out.
+ */
+typedef void (*pld_diagnostic_fn)(const struct pld_diagnostic_t *diagnostic, void *user_data);
+
+/**
+ * Gets a piece of text: `size` bytes, not NUL-terminated. Returns 0 to go on; anything else ends the writing.
+ */
+typedef int32_t (*pld_write_fn)(const char *text, size_t size, void *user_data);
+
+/**
+ * An extent of a tensor, window, tile or transfer, in elements: 0 or more; `PLD_WORLD`; or what `pld_dim`,
+ * `pld_dim_const` or `pld_dim_of` returned (negative numbers that mean something in their program only).
+ */
+typedef int64_t pld_dim_t;
+
+/**
+ * A scalar: a value of a program, or with `PLD_INT` an integer that stands in the call itself. Zeros are neither.
+ */
+typedef struct pld_scalar_t {
+  /**
+   * The value; 0 for an integer.
+   */
+  uint32_t id;
+  /**
+   * 1 for an integer, else 0.
+   */
+  uint32_t is_int;
+  /**
+   * The integer.
+   */
+  int64_t imm;
+} pld_scalar_t;
+
+/**
+ * An entry.
+ */
+typedef struct pld_entry_t {
+  /**
+   * 0 is no entry.
+   */
+  uint32_t id;
+} pld_entry_t;
+
+/**
+ * A tensor: a parameter, a window view, or a slice of either. Row-major.
+ */
+typedef struct pld_tensor_t {
+  /**
+   * 0 is no tensor.
+   */
+  uint32_t id;
+} pld_tensor_t;
+
+/**
+ * What is done with a tensor parameter: a value of `enum pld_direction`.
+ */
+typedef uint32_t pld_direction_t;
+
+/**
+ * A mutable scalar.
+ */
+typedef struct pld_var_t {
+  /**
+   * 0 is no variable.
+   */
+  uint32_t id;
+} pld_var_t;
+
+/**
+ * A small local array of scalars.
+ */
+typedef struct pld_array_t {
+  /**
+   * 0 is no array.
+   */
+  uint32_t id;
+} pld_array_t;
+
+/**
+ * A tile: a register of a task, whose shape is known when the program is compiled. Every call that returns a tile
+ * makes a new one; `pld_tile_assign` overwrites one.
+ */
+typedef struct pld_tile_t {
+  /**
+   * 0 is no tile.
+   */
+  uint32_t id;
+} pld_tile_t;
+
+/**
+ * How a remote write combines with what is there: a value of `enum pld_atomic`.
+ */
+typedef uint32_t pld_atomic_t;
+
+/**
+ * What a put or get moves, and how. Made by `pld_region` or `pld_whole` (or for one call by `PLD_REGION`), then
+ * changed where it should be.
+ */
+typedef struct pld_transfer_t {
+  /**
+   * `sizeof(pld_transfer_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * Whether remote elements are overwritten or added to; put only.
+   */
+  pld_atomic_t atomic;
+  /**
+   * Other than 0: two chunks in flight; needs both chunk sizes.
+   */
+  uint32_t pipeline;
+  /**
+   * Number of offsets in the destination.
+   */
+  uint32_t ndst;
+  /**
+   * Number of offsets in the source.
+   */
+  uint32_t nsrc;
+  /**
+   * Number of extents. With all three 0, whole tensors are moved.
+   */
+  uint32_t ndims;
+  /**
+   * Rows of a chunk on targets that stage transfers on chip; 0 for all. Never changes the result.
+   */
+  int64_t chunk_rows;
+  /**
+   * Columns of a chunk; 0 for all.
+   */
+  int64_t chunk_cols;
+  /**
+   * Where the region begins in the destination, in elements.
+   */
+  struct pld_scalar_t dst[PLD_MAX_RANK];
+  /**
+   * Where the region begins in the source, in elements.
+   */
+  struct pld_scalar_t src[PLD_MAX_RANK];
+  /**
+   * Its extents, in elements; `pld_dim_of` gives one that is computed when the program runs. A region with an
+   * extent of 0 moves nothing.
+   */
+  pld_dim_t shape[PLD_MAX_RANK];
+} pld_transfer_t;
+
+/**
+ * How a notify changes its cell: a value of `enum pld_notify_op`.
+ */
+typedef uint32_t pld_notify_op_t;
+
+/**
+ * How a wait compares: a value of `enum pld_wait_cmp`.
+ */
+typedef uint32_t pld_wait_cmp_t;
+
+/**
+ * A window buffer: symmetric memory of the same size on every rank.
+ */
+typedef struct pld_buffer_t {
+  /**
+   * 0 is no buffer.
+   */
+  uint32_t id;
+} pld_buffer_t;
+
+/**
+ * What an argument is: a value of `enum pld_arg_kind`.
+ */
+typedef uint32_t pld_arg_kind_t;
+
+/**
+ * A tensor in the engine's memory. Made by `pld_tensor_of` or `pld_tensor_of_dlpack`.
+ */
+typedef struct pld_tensor_arg_t {
+  /**
+   * Its first element, aligned to the element's size. Written only if the parameter is not `PLD_IN`.
+   */
+  void *data;
+  /**
+   * Element type.
+   */
+  pld_dtype_t dtype;
+  /**
+   * Number of dimensions.
+   */
+  uint32_t ndims;
+  /**
+   * Its extents, outermost first, in elements.
+   */
+  int64_t shape[PLD_MAX_RANK];
+  /**
+   * Distances between neighbours in each dimension, in elements; all 0 for row-major without gaps, which is also the
+   * only layout that is accepted.
+   */
+  int64_t strides[PLD_MAX_RANK];
+  /**
+   * If not NULL, this DLPack tensor in CPU memory instead of all the above. It stays the caller's.
+   */
+  const struct DLManagedTensor *dlpack;
+} pld_tensor_arg_t;
+
+/**
+ * An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_int`, `pld_arg_float`
+ * or `pld_arg_bool`.
+ */
+typedef struct pld_arg_t {
+  /**
+   * What it is, and so which of the following counts.
+   */
+  pld_arg_kind_t kind;
+  /**
+   * Number of `parts`: that of the ranks.
+   */
+  uint32_t nparts;
+  /**
+   * The tensor.
+   */
+  struct pld_tensor_arg_t tensor;
+  /**
+   * One tensor a rank.
+   */
+  const pld_tensor_arg_t *parts;
+  /**
+   * The integer or bool.
+   */
+  int64_t integer;
+  /**
+   * The number.
+   */
+  double real;
+} pld_arg_t;
+
+/**
+ * Options of `pld_compile`. `pld_compile_options_init` sets the size; 0 is the default everywhere else.
+ */
+typedef struct pld_compile_options_t {
+  /**
+   * `sizeof(pld_compile_options_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * Other than 0: windows keep their contents from launch to launch, and launches need no barrier. By default every
+   * launch sees zeroed windows.
+   */
+  uint32_t persistent;
+  /**
+   * Other than 0: offsets, peers and divisors are not checked when the program runs; a mistake in them is then
+   * undefined behaviour.
+   */
+  uint32_t unchecked;
+} pld_compile_options_t;
+
+/**
+ * What an operand of a dispatch is: a value of `enum pld_operand_kind`.
+ */
+typedef uint32_t pld_operand_kind_t;
+
+/**
+ * An operand of a dispatch, made by `pld_of_tensor` or `pld_of_scalar`.
+ */
+typedef struct pld_operand_t {
+  /**
+   * Which of the two it is.
+   */
+  pld_operand_kind_t kind;
+  /**
+   * The tensor.
+   */
+  struct pld_tensor_t tensor;
+  /**
+   * The scalar.
+   */
+  struct pld_scalar_t scalar;
+} pld_operand_t;
+
+/**
+ * How ranks reach each other's memory: a value of `enum pld_transport`.
+ */
+typedef uint32_t pld_transport_t;
+
+/**
+ * How ranks wait for each other: a value of `enum pld_wait_policy`.
+ */
+typedef uint32_t pld_wait_policy_t;
+
+/**
+ * How important a message is: a value of `enum pld_log_level`.
+ */
+typedef uint32_t pld_log_level_t;
+
+/**
+ * The engine's own all-gather, called by every rank of `pld_world_join` the same number of times in the same order:
+ * `all` receives every rank's `size` bytes, in rank order, `mine` being this rank's. Returns 0 for success. It must end
+ * by itself.
+ */
+typedef int32_t (*pld_exchange_fn)(const void *mine, void *all, size_t size, void *user_data);
+
+/**
+ * Gets a message, NUL-terminated, that lives until the callback returns. Called by any thread that uses the world, also
+ * by several at once.
+ */
+typedef void (*pld_log_fn)(pld_log_level_t level, const char *message, void *user_data);
+
+/**
+ * Options of a world. `pld_world_options_init` sets the size; 0 is the default everywhere else.
+ */
+typedef struct pld_world_options_t {
+  /**
+   * `sizeof(pld_world_options_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * The transport; default by the function that is called.
+   */
+  pld_transport_t transport;
+  /**
+   * Number of ranks. `pld_world_create` needs it; 0 in `pld_world_join` takes it and the rank from the environment.
+   */
+  uint32_t nranks;
+  /**
+   * This process's rank, if `nranks` is not 0. Join only.
+   */
+  uint32_t rank;
+  /**
+   * How ranks wait.
+   */
+  pld_wait_policy_t wait;
+  /**
+   * Messages up to this level are given to `log`.
+   */
+  pld_log_level_t log_level;
+  /**
+   * How long joining, compiling, a wait or a launch may take before it ends with `PLD_ERR_TIMEOUT`, in
+   * microseconds; default 30 seconds.
+   */
+  uint64_t timeout_us;
+  /**
+   * How ranks of `pld_world_join` find each other: `env:` (default) by the variables of the launcher, or
+   * `file:PATH`, a path that is the same on all ranks and new for each job.
+   */
+  const char *bootstrap;
+  /**
+   * Or by this exchange, instead of `bootstrap`; then `nranks` and `rank` must be set.
+   */
+  pld_exchange_fn exchange;
+  /**
+   * Passed to `exchange`.
+   */
+  void *exchange_user_data;
+  /**
+   * Gets messages; default none.
+   */
+  pld_log_fn log;
+  /**
+   * Passed to `log`.
+   */
+  void *log_user_data;
+} pld_world_options_t;
+
+/**
+ * As an extent: the number of ranks of the world.
+ */
+#define PLD_WORLD -1
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The name of a status, such as `PLD_ERR_TIMEOUT`; `PLD_ERR_UNKNOWN` for a value that is none. Never NULL, static.
+ * Local; callable from any thread.
+ */
+PLD_API
+const char *pld_status_name(pld_status_t status);
+
+/**
+ * What a status means, in a few words. Never NULL, static. The numbers are in `pld_last_error`. Local; callable from
+ * any thread.
+ */
+PLD_API
+const char *pld_status_message(pld_status_t status);
+
+/**
+ * Copies the message of the calling thread's last error into `buffer`, cut to `size` bytes with a terminating NUL
+ * (at a whole UTF-8 character), and returns the message's full length without the NUL. A successful call leaves the
+ * last message as it is. With `size` 0 nothing is written and `buffer` may be NULL. Local; callable from any thread.
+ */
+PLD_API
+size_t pld_last_error(char *buffer,
+                      size_t size);
+
+/**
+ * The version of the library that runs: `major * 10000 + minor * 100 + patch`; the header's is `PLD_VERSION`. Local;
+ * callable from any thread.
+ */
+PLD_API
+uint32_t pld_version(void);
+
+/**
+ * The same as text, such as `0.1.0`. Never NULL, static. Local; callable from any thread.
+ */
+PLD_API const char *pld_version_string(void);
+
+/**
+ * The size of one element in bytes; 0 for an unknown type. Local; callable from any thread.
+ */
+PLD_API size_t pld_dtype_size(pld_dtype_t raw);
+
+/**
+ * Begins a program with this name (letters, digits and `_`, as every name). NULL if the name is NULL or memory is
+ * exhausted; see `pld_last_error`. The caller owns the program and frees it with `pld_program_destroy`. Local;
+ * callable from any thread.
+ */
+PLD_API
+struct pld_program_t *pld_program_create(const char *name);
+
+/**
+ * Ends the building: closes the program and checks every rule that does not need a world. `callback` (may be NULL)
+ * gets all findings, mistakes of building first, warnings too; calls nothing after this function has returned.
+ *
+ * Afterwards the program cannot be changed. It can be compiled if this call succeeded; otherwise only destroyed.
+ * Local; nobody else may use the program meanwhile.
+ *
+ * Errors: `PLD_ERR_VERIFY` if there is a finding that is an error, `PLD_ERR_INVALID_STATE` if the program was
+ * finished before.
+ */
+PLD_API
+pld_status_t pld_program_finish(struct pld_program_t *p,
+                                pld_diagnostic_fn callback,
+                                void *user_data);
+
+/**
+ * Makes a finished program of text: `size` bytes of UTF-8. `file` (may be NULL) is the name that findings show.
+ * `callback` (may be NULL) gets all findings, each with line, column and the line of text. On success `*out_program`
+ * is a program as after `pld_program_finish`; the caller owns it. Local; callable from any thread.
+ *
+ * Errors: `PLD_ERR_PARSE` if the text is not a program, `PLD_ERR_VERIFY` if it breaks a rule.
+ */
+PLD_API
+pld_status_t pld_program_parse(const char *text,
+                               size_t size,
+                               const char *file,
+                               pld_diagnostic_fn callback,
+                               void *user_data,
+                               struct pld_program_t **out_program);
+
+/**
+ * Writes the finished program as text, which `pld_program_parse` reads back. `write` is called any number of times.
+ * Local; any number of threads may print a finished program.
+ *
+ * Errors: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_IO` if `write` returned other than 0.
+ */
+PLD_API
+pld_status_t pld_program_print(const struct pld_program_t *p,
+                               pld_write_fn write,
+                               void *user_data);
+
+/**
+ * Frees a program, finished or not; NULL is ignored. What was compiled from it stays as it is. Local; nobody else
+ * may use the program any more.
+ */
+PLD_API
+void pld_program_destroy(struct pld_program_t *p);
+
+/**
+ * Says where in the user's source the following builder calls stand, and returns `p`. The header's macros put it
+ * around the program of every builder call; `PLD_NO_LOCATIONS` leaves them out. `file` is copied; NULL for unknown.
+ */
+PLD_API
+struct pld_program_t *pld_loc(struct pld_program_t *p,
+                              const char *file,
+                              uint32_t line);
+
+/**
+ * A dimension with this name that is bound at launch, from the shapes of the arguments. Not for tiles, local arrays
+ * and windows, whose sizes must be known when the program is compiled. Once a name and program.
+ */
+PLD_API
+pld_dim_t pld_dim(struct pld_program_t *p,
+                  const char *name);
+
+/**
+ * A constant with a name, such as `D = 4096`.
+ */
+PLD_API pld_dim_t pld_dim_const(struct pld_program_t *p, const char *name, pld_dim_t value);
+
+/**
+ * A scalar as an extent. One made of numbers, the world size and dimensions by `pld_add`, `pld_sub`, `pld_mul`,
+ * `pld_div`, `pld_mod`, `pld_min` and `pld_max` may stand in every shape; any other in that of a transfer, where it
+ * is evaluated when the transfer runs.
+ */
+PLD_API
+pld_dim_t pld_dim_of(struct pld_program_t *p,
+                     struct pld_scalar_t value);
+
+/**
+ * An extent as a scalar, of type `i64`.
+ */
+PLD_API struct pld_scalar_t pld_dim_value(struct pld_program_t *p, pld_dim_t dim);
+
+/**
+ * The number of ranks of the world, as a scalar of type `i64`; the same as `pld_dim_value(p, PLD_WORLD)`.
+ */
+PLD_API struct pld_scalar_t pld_world_size(struct pld_program_t *p);
+
+/**
+ * Begins an entry: parameters first, then tasks. `pld_entry_end` ends it. Entries stand side by side, before the host
+ * driver.
+ */
+PLD_API
+struct pld_entry_t pld_entry_begin(struct pld_program_t *p,
+                                   const char *name);
+
+/**
+ * Ends the entry.
+ */
+PLD_API void pld_entry_end(struct pld_program_t *p);
+
+/**
+ * A tensor parameter of the open entry: memory of this rank only.
+ */
+PLD_API
+struct pld_tensor_t pld_param_tensor(struct pld_program_t *p,
+                                     const char *name,
+                                     pld_dtype_t dtype,
+                                     const pld_dim_t *dims,
+                                     size_t ndims,
+                                     pld_direction_t direction);
+
+/**
+ * A window parameter of the open entry: memory that every rank has and the others can reach. To its own rank a window
+ * is a tensor like any other.
+ */
+PLD_API
+struct pld_tensor_t pld_param_window(struct pld_program_t *p,
+                                     const char *name,
+                                     pld_dtype_t dtype,
+                                     const pld_dim_t *dims,
+                                     size_t ndims);
+
+/**
+ * A scalar parameter of the open entry, of type `i32`, `i64`, `f32` or `bool`.
+ */
+PLD_API struct pld_scalar_t pld_param_scalar(struct pld_program_t *p, const char *name, pld_dtype_t dtype);
+
+/**
+ * Begins a task of the open entry: the only place of loads, stores, transfers, signals and tile arithmetic. The name
+ * appears in reports. `pld_task_end` ends it.
+ */
+PLD_API
+void pld_at_begin(struct pld_program_t *p,
+                  const char *name);
+
+/**
+ * Ends the task.
+ */
+PLD_API void pld_task_end(struct pld_program_t *p);
+
+/**
+ * `a + b`. Integers wrap; `i32` with `i64` gives `i64`; an integer of `PLD_INT` takes the other operand's type.
+ */
+PLD_API
+struct pld_scalar_t pld_add(struct pld_program_t *p,
+                            struct pld_scalar_t a,
+                            struct pld_scalar_t b);
+
+/**
+ * `a - b`, with the types of `pld_add`.
+ */
+PLD_API struct pld_scalar_t pld_sub(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * `a * b`, with the types of `pld_add`.
+ */
+PLD_API struct pld_scalar_t pld_mul(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * `a / b`, with the types of `pld_add`. Integers truncate toward zero; division by zero ends the launch with
+ * `PLD_ERR_ARITHMETIC`.
+ */
+PLD_API struct pld_scalar_t pld_div(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * The remainder of `a / b`, integers only, with the sign of `a`; by zero ends the launch with `PLD_ERR_ARITHMETIC`.
+ */
+PLD_API
+struct pld_scalar_t pld_mod(struct pld_program_t *p,
+                            struct pld_scalar_t a,
+                            struct pld_scalar_t b);
+
+/**
+ * The smaller one; NaN if one is NaN.
+ */
+PLD_API struct pld_scalar_t pld_min(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * The larger one; NaN if one is NaN.
+ */
+PLD_API struct pld_scalar_t pld_max(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * Whether both `bool`s hold. Both are evaluated.
+ */
+PLD_API struct pld_scalar_t pld_and(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * Whether one of two `bool`s holds. Both are evaluated.
+ */
+PLD_API struct pld_scalar_t pld_or(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * Whether `a` is equal to `b`: a `bool`.
+ */
+PLD_API struct pld_scalar_t pld_eq(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * Whether `a` differs from `b`: a `bool`.
+ */
+PLD_API struct pld_scalar_t pld_ne(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * Whether `a` is less than `b`: a `bool`.
+ */
+PLD_API struct pld_scalar_t pld_lt(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * Whether `a` is less than or equal to `b`: a `bool`.
+ */
+PLD_API struct pld_scalar_t pld_le(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * Whether `a` is greater than `b`: a `bool`.
+ */
+PLD_API struct pld_scalar_t pld_gt(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * Whether `a` is greater than or equal to `b`: a `bool`.
+ */
+PLD_API struct pld_scalar_t pld_ge(struct pld_program_t *p, struct pld_scalar_t a, struct pld_scalar_t b);
+
+/**
+ * `-a`; integers wrap.
+ */
+PLD_API struct pld_scalar_t pld_neg(struct pld_program_t *p, struct pld_scalar_t a);
+
+/**
+ * The opposite of a `bool`.
+ */
+PLD_API struct pld_scalar_t pld_not(struct pld_program_t *p, struct pld_scalar_t a);
+
+/**
+ * The sum of `count` values, from the first to the last; 0 if there are none. The macro `pld_sum(p, a, b, ...)`
+ * counts for you.
+ */
+PLD_API
+struct pld_scalar_t pld_sum_n(struct pld_program_t *p,
+                              const pld_scalar_t *values,
+                              size_t count);
+
+/**
+ * `x` where it lies between `low` and `high`, else the nearer one; `high` if `low` is greater.
+ */
+PLD_API
+struct pld_scalar_t pld_clamp(struct pld_program_t *p,
+                              struct pld_scalar_t x,
+                              struct pld_scalar_t low,
+                              struct pld_scalar_t high);
+
+/**
+ * `then` where the `bool` `condition` holds, else `otherwise`. Both are evaluated.
+ */
+PLD_API
+struct pld_scalar_t pld_select(struct pld_program_t *p,
+                               struct pld_scalar_t condition,
+                               struct pld_scalar_t then,
+                               struct pld_scalar_t otherwise);
+
+/**
+ * `a` as `i32`, `i64`, `f32` or `bool`. Integers wrap; floats truncate toward zero and saturate, NaN becomes 0.
+ */
+PLD_API
+struct pld_scalar_t pld_cast(struct pld_program_t *p,
+                             struct pld_scalar_t a,
+                             pld_dtype_t dtype);
+
+/**
+ * A number of type `f32`.
+ */
+PLD_API struct pld_scalar_t pld_float(struct pld_program_t *p, float value);
+
+/**
+ * True (other than 0) or false (0), of type `bool`.
+ */
+PLD_API struct pld_scalar_t pld_bool(struct pld_program_t *p, int32_t value);
+
+/**
+ * The value under a name, which the program's text and all messages show.
+ */
+PLD_API struct pld_scalar_t pld_let(struct pld_program_t *p, const char *name, struct pld_scalar_t value);
+
+/**
+ * Begins a loop over the integers from `first` up to, but without, `end`, and returns the index, an `i64` that is
+ * valid inside. `pld_for_end` ends it.
+ */
+PLD_API
+struct pld_scalar_t pld_for_begin(struct pld_program_t *p,
+                                  struct pld_scalar_t first,
+                                  struct pld_scalar_t end);
+
+/**
+ * As `pld_for_begin`, in steps. A step that is not positive ends the launch with `PLD_ERR_ARITHMETIC`.
+ */
+PLD_API
+struct pld_scalar_t pld_for_step_begin(struct pld_program_t *p,
+                                       struct pld_scalar_t first,
+                                       struct pld_scalar_t end,
+                                       struct pld_scalar_t step);
+
+/**
+ * Ends the innermost loop.
+ */
+PLD_API void pld_for_end(struct pld_program_t *p);
+
+/**
+ * Begins a part that runs where the `bool` `condition` holds. `pld_else` may follow; `pld_if_end` ends it.
+ */
+PLD_API void pld_if_begin(struct pld_program_t *p, struct pld_scalar_t condition);
+
+/**
+ * Begins the part that runs where the condition of the open `if` does not hold.
+ */
+PLD_API void pld_else(struct pld_program_t *p);
+
+/**
+ * Ends the innermost `if`.
+ */
+PLD_API void pld_if_end(struct pld_program_t *p);
+
+/**
+ * A mutable scalar of type `i32`, `i64`, `f32` or `bool`, which begins as `init`. `name` may be NULL.
+ */
+PLD_API
+struct pld_var_t pld_var(struct pld_program_t *p,
+                         const char *name,
+                         pld_dtype_t dtype,
+                         struct pld_scalar_t init);
+
+/**
+ * The present value.
+ */
+PLD_API struct pld_scalar_t pld_var_get(struct pld_program_t *p, struct pld_var_t var);
+
+/**
+ * Changes the value.
+ */
+PLD_API void pld_var_set(struct pld_program_t *p, struct pld_var_t var, struct pld_scalar_t value);
+
+/**
+ * A local array of `length` scalars of type `i32`, `i64`, `f32` or `bool`, which all begin as `fill`. The length is
+ * known when the program is compiled. `name` may be NULL.
+ */
+PLD_API
+struct pld_array_t pld_array(struct pld_program_t *p,
+                             const char *name,
+                             pld_dtype_t dtype,
+                             pld_dim_t length,
+                             struct pld_scalar_t fill);
+
+/**
+ * An element. An index that is outside ends the launch with `PLD_ERR_OUT_OF_BOUNDS`.
+ */
+PLD_API
+struct pld_scalar_t pld_array_get(struct pld_program_t *p,
+                                  struct pld_array_t array,
+                                  struct pld_scalar_t index);
+
+/**
+ * Changes an element. An index that is outside ends the launch with `PLD_ERR_OUT_OF_BOUNDS`.
+ */
+PLD_API
+void pld_array_set(struct pld_program_t *p,
+                   struct pld_array_t array,
+                   struct pld_scalar_t index,
+                   struct pld_scalar_t value);
+
+/**
+ * The part of `tensor` that begins at `offsets` and has this shape, in elements, as a tensor of its own over the same
+ * memory; a part of a window is a window. In an entry, inside or outside its tasks. Offsets that are outside when the
+ * program runs end the launch with `PLD_ERR_OUT_OF_BOUNDS`.
+ */
+PLD_API
+struct pld_tensor_t pld_slice(struct pld_program_t *p,
+                              struct pld_tensor_t tensor,
+                              const pld_scalar_t *offsets,
+                              size_t noffsets,
+                              const pld_dim_t *shape,
+                              size_t ndims);
+
+/**
+ * Gives a slice or a view a name, which the program's text and all messages show.
+ */
+PLD_API void pld_tensor_name(struct pld_program_t *p, struct pld_tensor_t tensor, const char *name);
+
+/**
+ * One element of this rank's `tensor` as a scalar, widened as `enum pld_dtype` says. Inside a task. Not ordered with
+ * other ranks: only `pld_wait` makes what they wrote visible. An element that is outside ends the launch with
+ * `PLD_ERR_OUT_OF_BOUNDS`.
+ */
+PLD_API
+struct pld_scalar_t pld_read(struct pld_program_t *p,
+                             struct pld_tensor_t tensor,
+                             const pld_scalar_t *offsets,
+                             size_t noffsets);
+
+/**
+ * Changes one element of this rank's `tensor`. Integers wrap into the element type, floats round to nearest even;
+ * between integer and float `pld_cast` comes first. Inside a task; ordering and errors as with `pld_read`.
+ */
+PLD_API
+void pld_write(struct pld_program_t *p,
+               struct pld_tensor_t tensor,
+               const pld_scalar_t *offsets,
+               size_t noffsets,
+               struct pld_scalar_t value);
+
+/**
+ * The part of `tensor` that begins at `offsets` and has this shape, as a tile. Tensor, offsets and shape have as many
+ * dimensions; offsets and shape are in elements. Inside a task. Offsets that are outside when the program runs end the
+ * launch with `PLD_ERR_OUT_OF_BOUNDS`.
+ */
+PLD_API
+struct pld_tile_t pld_load(struct pld_program_t *p,
+                           struct pld_tensor_t tensor,
+                           const pld_scalar_t *offsets,
+                           size_t noffsets,
+                           const pld_dim_t *shape,
+                           size_t ndims);
+
+/**
+ * Writes a tile into `tensor` of this rank (also a window), beginning at `offsets`, in elements. The element types are
+ * the same. Inside a task. Offsets that are outside end the launch as with `pld_load`; nothing is written then.
+ */
+PLD_API
+void pld_store(struct pld_program_t *p,
+               struct pld_tile_t tile,
+               struct pld_tensor_t tensor,
+               const pld_scalar_t *offsets,
+               size_t noffsets);
+
+/**
+ * A tile of one value.
+ */
+PLD_API
+struct pld_tile_t pld_tile_full(struct pld_program_t *p,
+                                pld_dtype_t dtype,
+                                const pld_dim_t *shape,
+                                size_t ndims,
+                                struct pld_scalar_t value);
+
+/**
+ * The tile in another element type. Floats round to nearest even; floats to integers truncate and saturate.
+ */
+PLD_API struct pld_tile_t pld_tile_cast(struct pld_program_t *p, struct pld_tile_t tile, pld_dtype_t dtype);
+
+/**
+ * A new tile with the same elements.
+ */
+PLD_API struct pld_tile_t pld_tile_copy(struct pld_program_t *p, struct pld_tile_t tile);
+
+/**
+ * Overwrites `tile` by `value`, of the same shape and element type: `pld_tile_assign(p, acc, pld_tile_add(p, acc, x))`
+ * adds to `acc` in place.
+ */
+PLD_API
+void pld_tile_assign(struct pld_program_t *p,
+                     struct pld_tile_t tile,
+                     struct pld_tile_t value);
+
+/**
+ * Gives a tile a name, which the program's text and all messages show.
+ */
+PLD_API void pld_tile_name(struct pld_program_t *p, struct pld_tile_t tile, const char *name);
+
+/**
+ * The sum of two tiles of the same shape and element type, elementwise. Integers wrap; `f16` and `bf16` compute in
+ * `f32` and round. Not for `bool` and the 8-bit floats.
+ */
+PLD_API
+struct pld_tile_t pld_tile_add(struct pld_program_t *p,
+                               struct pld_tile_t a,
+                               struct pld_tile_t b);
+
+/**
+ * The sum of a tile and a scalar, for every element; otherwise as `pld_tile_add`.
+ */
+PLD_API struct pld_tile_t pld_tile_adds(struct pld_program_t *p, struct pld_tile_t a, struct pld_scalar_t b);
+
+/**
+ * `a - b`, as `pld_tile_add`.
+ */
+PLD_API struct pld_tile_t pld_tile_sub(struct pld_program_t *p, struct pld_tile_t a, struct pld_tile_t b);
+
+/**
+ * `a - b` with a scalar, as `pld_tile_adds`.
+ */
+PLD_API struct pld_tile_t pld_tile_subs(struct pld_program_t *p, struct pld_tile_t a, struct pld_scalar_t b);
+
+/**
+ * `a * b`, as `pld_tile_add`.
+ */
+PLD_API struct pld_tile_t pld_tile_mul(struct pld_program_t *p, struct pld_tile_t a, struct pld_tile_t b);
+
+/**
+ * `a * b` with a scalar, as `pld_tile_adds`.
+ */
+PLD_API struct pld_tile_t pld_tile_muls(struct pld_program_t *p, struct pld_tile_t a, struct pld_scalar_t b);
+
+/**
+ * `a / b`, as `pld_tile_add`. Integers truncate; division of integers by zero ends the launch with
+ * `PLD_ERR_ARITHMETIC`.
+ */
+PLD_API struct pld_tile_t pld_tile_div(struct pld_program_t *p, struct pld_tile_t a, struct pld_tile_t b);
+
+/**
+ * `a / b` with a scalar, as `pld_tile_div`.
+ */
+PLD_API struct pld_tile_t pld_tile_divs(struct pld_program_t *p, struct pld_tile_t a, struct pld_scalar_t b);
+
+/**
+ * The larger of `a` and `b`, as `pld_tile_add`; NaN if one is NaN.
+ */
+PLD_API struct pld_tile_t pld_tile_max(struct pld_program_t *p, struct pld_tile_t a, struct pld_tile_t b);
+
+/**
+ * The larger of `a` and a scalar, as `pld_tile_max`.
+ */
+PLD_API struct pld_tile_t pld_tile_maxs(struct pld_program_t *p, struct pld_tile_t a, struct pld_scalar_t b);
+
+/**
+ * The smaller of `a` and `b`, as `pld_tile_add`; NaN if one is NaN.
+ */
+PLD_API struct pld_tile_t pld_tile_min(struct pld_program_t *p, struct pld_tile_t a, struct pld_tile_t b);
+
+/**
+ * The smaller of `a` and a scalar, as `pld_tile_min`.
+ */
+PLD_API struct pld_tile_t pld_tile_mins(struct pld_program_t *p, struct pld_tile_t a, struct pld_scalar_t b);
+
+/**
+ * The sum of each row: `[r, c]` becomes `[r, 1]`. `f16` and `bf16` add up in `f32`.
+ */
+PLD_API struct pld_tile_t pld_tile_row_sum(struct pld_program_t *p, struct pld_tile_t tile);
+
+/**
+ * The maximum of each row: `[r, c]` becomes `[r, 1]`.
+ */
+PLD_API struct pld_tile_t pld_tile_row_max(struct pld_program_t *p, struct pld_tile_t tile);
+
+/**
+ * The sum of each column: `[r, c]` becomes `[1, c]`. `f16` and `bf16` add up in `f32`.
+ */
+PLD_API struct pld_tile_t pld_tile_col_sum(struct pld_program_t *p, struct pld_tile_t tile);
+
+/**
+ * The maximum of each column: `[r, c]` becomes `[1, c]`.
+ */
+PLD_API struct pld_tile_t pld_tile_col_max(struct pld_program_t *p, struct pld_tile_t tile);
+
+/**
+ * Moves data of this rank's tensor `src` into the window `dst` of rank `peer`; `peer` may be this rank. `t` says which
+ * part; NULL for all of both. Element types and number of dimensions are the same.
+ *
+ * Inside a task. Returns at once in the running program's order: `src` may be reused, but the data is visible to the
+ * peer only once a later `pld_notify` of this task is awaited there. A peer or region that is outside ends the launch
+ * with `PLD_ERR_OUT_OF_BOUNDS`; nothing is written then.
+ */
+PLD_API
+void pld_put(struct pld_program_t *p,
+             struct pld_tensor_t dst,
+             struct pld_scalar_t peer,
+             struct pld_tensor_t src,
+             const struct pld_transfer_t *t);
+
+/**
+ * Moves data of rank `peer`'s window `src` into this rank's tensor `dst`; `t` as with `pld_put`, without atomic.
+ * Inside a task. The data is there when the next operation of the task begins. What the peer wrote must have been
+ * published to this rank by a notify that it awaited. Errors as with `pld_put`.
+ */
+PLD_API
+void pld_get(struct pld_program_t *p,
+             struct pld_tensor_t dst,
+             struct pld_scalar_t peer,
+             struct pld_tensor_t src,
+             const struct pld_transfer_t *t);
+
+/**
+ * The part of rank `peer`'s `window` that begins at `offsets` and has this shape, as a tile; otherwise as `pld_get`.
+ */
+PLD_API
+struct pld_tile_t pld_remote_load(struct pld_program_t *p,
+                                  struct pld_tensor_t window,
+                                  struct pld_scalar_t peer,
+                                  const pld_scalar_t *offsets,
+                                  size_t noffsets,
+                                  const pld_dim_t *shape,
+                                  size_t ndims);
+
+/**
+ * Writes a tile into rank `peer`'s `window`, beginning at `offsets`; otherwise as `pld_put`. On an NPU a notify in
+ * another task does not publish it: keep the notify in the task that stores, or use `pld_put`.
+ */
+PLD_API
+void pld_remote_store(struct pld_program_t *p,
+                      struct pld_tile_t src,
+                      struct pld_tensor_t window,
+                      struct pld_scalar_t peer,
+                      const pld_scalar_t *offsets,
+                      size_t noffsets,
+                      pld_atomic_t atomic);
+
+/**
+ * This rank's index in the window's domain, an `i32`. For a window of the whole world: the rank.
+ */
+PLD_API struct pld_scalar_t pld_rank(struct pld_program_t *p, struct pld_tensor_t window);
+
+/**
+ * The number of ranks of the window's domain, an `i32`.
+ */
+PLD_API struct pld_scalar_t pld_nranks(struct pld_program_t *p, struct pld_tensor_t window);
+
+/**
+ * Changes the cell at `offsets` of rank `peer`'s `i32` window. Inside a task. Everything the task wrote before, to
+ * its own memory or a peer's, is visible to that rank once its `pld_wait` on the cell succeeds; nothing else orders
+ * ranks. Does not block. A peer or cell that is outside ends the launch with `PLD_ERR_OUT_OF_BOUNDS`.
+ */
+PLD_API
+void pld_notify(struct pld_program_t *p,
+                struct pld_tensor_t window,
+                struct pld_scalar_t peer,
+                const pld_scalar_t *offsets,
+                size_t noffsets,
+                struct pld_scalar_t value,
+                pld_notify_op_t op);
+
+/**
+ * Blocks the task until this rank's cell at `offsets` of the `i32` window compares with `expected`; see `pld_notify`.
+ * Inside a task. A wait that is not satisfied within the world's time-out ends the launch with `PLD_ERR_TIMEOUT` on
+ * every rank.
+ */
+PLD_API
+void pld_wait(struct pld_program_t *p,
+              struct pld_tensor_t window,
+              const pld_scalar_t *offsets,
+              size_t noffsets,
+              struct pld_scalar_t expected,
+              pld_wait_cmp_t cmp);
+
+/**
+ * A tensor parameter of the host driver: an argument of a launch. If its first extent is `PLD_WORLD` and it is sliced
+ * by `pld_slice_rank`, every rank has a part of it; otherwise every rank sees all of it. Parameters come first, after
+ * the entries.
+ */
+PLD_API
+struct pld_tensor_t pld_host_tensor(struct pld_program_t *p,
+                                    const char *name,
+                                    pld_dtype_t dtype,
+                                    const pld_dim_t *dims,
+                                    size_t ndims,
+                                    pld_direction_t direction);
+
+/**
+ * A scalar parameter of the host driver, of type `i32`, `i64`, `f32` or `bool`: an argument of a launch.
+ */
+PLD_API struct pld_scalar_t pld_host_scalar(struct pld_program_t *p, const char *name, pld_dtype_t dtype);
+
+/**
+ * Reserves a window buffer of this shape and element type on every rank. It begins zeroed.
+ */
+PLD_API
+struct pld_buffer_t pld_alloc_window(struct pld_program_t *p,
+                                     const char *name,
+                                     pld_dtype_t dtype,
+                                     const pld_dim_t *dims,
+                                     size_t ndims);
+
+/**
+ * Reserves a window buffer of this many bytes on every rank, for several views of different shapes. It begins zeroed.
+ * `bytes` is made of numbers, the world size and constants.
+ */
+PLD_API
+struct pld_buffer_t pld_alloc_window_bytes(struct pld_program_t *p,
+                                           const char *name,
+                                           struct pld_scalar_t bytes);
+
+/**
+ * A view of a window buffer, which can be passed to window parameters. It takes the name of the parameter unless
+ * `pld_tensor_name` gives it one.
+ */
+PLD_API
+struct pld_tensor_t pld_window(struct pld_program_t *p,
+                               struct pld_buffer_t buffer,
+                               pld_dtype_t dtype,
+                               const pld_dim_t *dims,
+                               size_t ndims);
+
+/**
+ * Begins a loop over ranks, from `first` up to, but without, `end`, and returns the rank, an `i32` that is valid
+ * inside. `pld_ranks_end` ends it.
+ */
+PLD_API
+struct pld_scalar_t pld_ranks_begin(struct pld_program_t *p,
+                                    struct pld_scalar_t first,
+                                    struct pld_scalar_t end);
+
+/**
+ * Ends the loop over ranks.
+ */
+PLD_API void pld_ranks_end(struct pld_program_t *p);
+
+/**
+ * Rank `rank`'s part of a host tensor, without the leading axis.
+ */
+PLD_API
+struct pld_tensor_t pld_slice_rank(struct pld_program_t *p,
+                                   struct pld_tensor_t host_tensor,
+                                   struct pld_scalar_t rank);
+
+/**
+ * Runs an entry on rank `device`, with one operand for each of its parameters. The dispatches of one rank run in
+ * order; nothing orders those of different ranks.
+ */
+PLD_API
+void pld_dispatch(struct pld_program_t *p,
+                  struct pld_entry_t entry,
+                  struct pld_scalar_t device,
+                  const pld_operand_t *args,
+                  size_t nargs);
+
+/**
+ * Sets all options to their defaults. `size` is `sizeof(pld_world_options_t)` in the caller's header. Local; callable
+ * from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+ */
+PLD_API
+pld_status_t pld_world_options_init(pld_world_options_t *options,
+                                    size_t size);
+
+/**
+ * Makes a world whose ranks are threads of this process, `options->nranks` of them: one launch runs all ranks, and
+ * takes tensors with the leading rank axis. The caller owns the world and destroys it with `pld_world_destroy`. Local;
+ * callable from any thread.
+ *
+ * Errors: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`, `PLD_ERR_NO_SPACE`, `PLD_ERR_IO`.
+ */
+PLD_API
+pld_status_t pld_world_create(const pld_world_options_t *options,
+                              struct pld_world_t **out_world);
+
+/**
+ * Makes this process one rank of a world of processes. Collective: all ranks call it, and it blocks until they have
+ * met. The environment is read here and never again. A launch takes this rank's own slice of each tensor. The caller
+ * owns the world and destroys it with `pld_world_destroy`. Callable from any thread.
+ *
+ * Errors, the same on every rank that can still be reached: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`,
+ * `PLD_ERR_TIMEOUT` if ranks are missing, `PLD_ERR_MISMATCH`, `PLD_ERR_PEER_LOST`, `PLD_ERR_NO_SPACE`, `PLD_ERR_IO`.
+ */
+PLD_API
+pld_status_t pld_world_join(const pld_world_options_t *options,
+                            struct pld_world_t **out_world);
+
+/**
+ * Leaves the world and frees it; NULL is ignored. Local: a rank that leaves after its part of every launch disturbs
+ * nobody; others that still need it get `PLD_ERR_PEER_LOST`. Never blocks for long. Executables and runs that are
+ * still there may only be destroyed afterwards. Nobody else may use the world any more.
+ */
+PLD_API
+void pld_world_destroy(struct pld_world_t *w);
+
+/**
+ * Ends what all ranks are doing, and all they will do: every call on the world returns `PLD_ERR_ABORTED` with `code` in
+ * its message, on every rank. Local, does not block; callable from any thread at any time.
+ */
+PLD_API
+pld_status_t pld_world_abort(pld_world_t *w,
+                             int32_t code);
+
+/**
+ * The number of ranks; 0 for NULL. Local; callable from any thread.
+ */
+PLD_API uint32_t pld_world_nranks(const struct pld_world_t *w);
+
+/**
+ * This process's rank; -1 if it drives all ranks, or for NULL. Local; callable from any thread.
+ */
+PLD_API int32_t pld_world_rank(const struct pld_world_t *w);
+
+/**
+ * `PLD_OK`, or the error that ended the world, with its report as this thread's last error. A world that has failed
+ * stays failed: destroy it and make another. Local, does not block; callable from any thread.
+ */
+PLD_API
+pld_status_t pld_world_status(const struct pld_world_t *w);
+
+/**
+ * Sets all options to their defaults. `size` is `sizeof(pld_compile_options_t)` in the caller's header. Local; callable
+ * from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+ */
+PLD_API
+pld_status_t pld_compile_options_init(pld_compile_options_t *options,
+                                      size_t size);
+
+/**
+ * Verifies the finished program for this number of ranks, turns it into machine code, and reserves its windows,
+ * zeroed, on every rank. Collective: all ranks compile the same program with the same options, which is compared. Blocks
+ * until all have. `options` may be NULL. The program may be destroyed afterwards. The caller owns the executable and
+ * destroys it with `pld_executable_destroy`.
+ *
+ * Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_VERIFY`,
+ * `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH`, `PLD_ERR_NO_SPACE`, `PLD_ERR_TIMEOUT`, or what ended the world.
+ */
+PLD_API
+pld_status_t pld_compile(const struct pld_program_t *p,
+                         pld_world_t *w,
+                         const pld_compile_options_t *options,
+                         struct pld_executable_t **out_executable);
+
+/**
+ * Runs the program once and blocks until this process's ranks are done, after all runs that were submitted before. One
+ * argument for each parameter of the host driver, in order; see `pld_arg_t`. Collective: every rank launches, submits
+ * and resets in the same order. In a world of processes a rank's part runs on the calling thread.
+ *
+ * Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
+ * alignment or aliasing of the arguments), `PLD_ERR_BUSY`, `PLD_ERR_FORKED`. Errors that end the launch and the world
+ * on every rank, the same everywhere: `PLD_ERR_TIMEOUT`, `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`,
+ * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`. The contents of outputs are then undefined.
+ */
+PLD_API
+pld_status_t pld_launch(pld_executable_t *x,
+                        const pld_arg_t *args,
+                        size_t nargs);
+
+/**
+ * As `pld_launch`, but returns at once, and runs after everything that was submitted to the world before. The arguments' memory must stay valid until the run is done; the `pld_arg_t` and
+ * lists themselves need not. The caller owns the run and ends it with `pld_run_destroy`.
+ */
+PLD_API
+pld_status_t pld_submit(pld_executable_t *x,
+                        const pld_arg_t *args,
+                        size_t nargs,
+                        struct pld_run_t **out_run);
+
+/**
+ * Zeroes the windows of a persistent executable, as after `pld_compile`. Collective, blocks; between launches.
+ * Errors: `PLD_ERR_INVALID_STATE` if the executable is not persistent, `PLD_ERR_BUSY`, or what ended the world.
+ */
+PLD_API
+pld_status_t pld_executable_reset(pld_executable_t *x);
+
+/**
+ * Frees an executable; NULL is ignored. Local. Nobody else may use it any more; runs of it may still be waited for and
+ * destroyed.
+ */
+PLD_API
+void pld_executable_destroy(struct pld_executable_t *x);
+
+/**
+ * Blocks until the run is done and returns how it ended: see `pld_launch`. With a `timeout_us` of 0 or more no longer
+ * than that: then `PLD_ERR_TIMEOUT`, and the run goes on. May be called again, and by several threads.
+ */
+PLD_API
+pld_status_t pld_run_wait(pld_run_t *run,
+                          int64_t timeout_us);
+
+/**
+ * 1 if the run is done, however it ended; 0 if not, or for NULL. Does not block; callable from any thread.
+ */
+PLD_API int32_t pld_run_done(const struct pld_run_t *run);
+
+/**
+ * Waits until the run is done, and frees it; NULL is ignored. Nobody else may use it any more.
+ */
+PLD_API void pld_run_destroy(struct pld_run_t *run);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* Lists, integers, transfers and operands, written the same way in C and C++. A list is two arguments, the values and
+   their number; it lives until the end of the enclosing block in C, of the full expression in C++. */
+
+#ifdef __cplusplus
+#include <initializer_list>
+#define PLD_LIST_(type, ...) (std::initializer_list<type>{__VA_ARGS__}.begin())
+#else
+#define PLD_LIST_(type, ...) ((const type[]){__VA_ARGS__})
+#endif
+
+#define PLD_COUNT_(a01, a02, a03, a04, a05, a06, a07, a08, a09, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, \
+                   a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, \
+                   a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, \
+                   a58, a59, a60, a61, a62, a63, a64, count, ...)                                                 \
+  count
+
+/** The number of its arguments, 1 to 64. */
+#define PLD_COUNT(...)                                                                                               \
+  PLD_COUNT_(__VA_ARGS__, 64, 63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, \
+             41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,  \
+             15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+
+/** Offsets (or other scalars), such as `PLD_AT(row, PLD_INT(0))`. */
+#define PLD_AT(...) PLD_LIST_(pld_scalar_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
+/** Extents, such as `PLD_DIMS(PLD_WORLD, 1, 256)`. */
+#define PLD_DIMS(...) PLD_LIST_(pld_dim_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
+/** Operands of a dispatch, such as `PLD_ARGS(pld_of_tensor(x), pld_of_scalar(r))`. */
+#define PLD_ARGS(...) PLD_LIST_(pld_operand_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
+/** The part that one put or get moves: `PLD_REGION(PLD_AT(row, PLD_INT(0)), PLD_AT(t, PLD_INT(0)), PLD_DIMS(1, D))`
+    is the `const pld_transfer_t *` of `pld_region`. */
+#define PLD_REGION(...) PLD_LIST_(pld_transfer_t, pld_region(__VA_ARGS__))
+
+/** The sum of 1 to 64 scalars. */
+#define pld_sum(p, ...) pld_sum_n(p, PLD_AT(__VA_ARGS__))
+
+/** An integer that stands in the call itself. It takes the numeric type that is needed. */
+#define PLD_INT(value) pld_int((int64_t)(value))
+
+/** See `PLD_INT`. */
+static inline pld_scalar_t pld_int(int64_t value) {
+  pld_scalar_t s = {0, 1, 0};
+  s.imm = value;
+  return s;
+}
+
+/** A tensor or window view as operand of a dispatch. */
+static inline pld_operand_t pld_of_tensor(pld_tensor_t tensor) {
+  pld_operand_t o = {PLD_OPERAND_TENSOR, {0}, {0, 0, 0}};
+  o.tensor = tensor;
+  return o;
+}
+
+/** A scalar as operand of a dispatch. */
+static inline pld_operand_t pld_of_scalar(pld_scalar_t scalar) {
+  pld_operand_t o = {PLD_OPERAND_SCALAR, {0}, {0, 0, 0}};
+  o.scalar = scalar;
+  return o;
+}
+
+/** A transfer that moves all of its tensors; set `atomic`, `chunk_rows`, `chunk_cols` or `pipeline` where wanted. */
+static inline pld_transfer_t pld_whole(void) {
+  pld_transfer_t t;
+  size_t i;
+  t.struct_size = (uint32_t)sizeof t;
+  t.atomic = PLD_ATOMIC_NONE;
+  t.pipeline = 0;
+  t.ndst = t.nsrc = t.ndims = 0;
+  t.chunk_rows = t.chunk_cols = 0;
+  for (i = 0; i < PLD_MAX_RANK; i++) {
+    t.dst[i] = t.src[i] = pld_int(0);
+    t.shape[i] = 0;
+  }
+  return t;
+}
+
+/** A transfer that moves a region: where it begins in the destination and in the source, and its extents. */
+static inline pld_transfer_t pld_region(const pld_scalar_t *dst, size_t ndst, const pld_scalar_t *src, size_t nsrc,
+                                        const pld_dim_t *shape, size_t ndims) {
+  pld_transfer_t t = pld_whole();
+  size_t i;
+  t.ndst = (uint32_t)ndst;
+  t.nsrc = (uint32_t)nsrc;
+  t.ndims = (uint32_t)ndims;
+  for (i = 0; i < ndst && i < PLD_MAX_RANK; i++) t.dst[i] = dst[i];
+  for (i = 0; i < nsrc && i < PLD_MAX_RANK; i++) t.src[i] = src[i];
+  for (i = 0; i < ndims && i < PLD_MAX_RANK; i++) t.shape[i] = shape[i];
+  return t;
+}
+
+/** A tensor in the engine's memory, row-major without gaps: `pld_tensor_of(x, PLD_DTYPE_F32, PLD_DIMS(1, 256))`. */
+static inline pld_tensor_arg_t pld_tensor_of(void *data, pld_dtype_t dtype, const int64_t *shape, size_t ndims) {
+  pld_tensor_arg_t t;
+  size_t i;
+  t.data = data;
+  t.dtype = dtype;
+  t.ndims = (uint32_t)ndims;
+  for (i = 0; i < PLD_MAX_RANK; i++) {
+    t.shape[i] = i < ndims ? shape[i] : 0;
+    t.strides[i] = 0;
+  }
+  t.dlpack = NULL;
+  return t;
+}
+
+/** A tensor of another library, in CPU memory. */
+static inline pld_tensor_arg_t pld_tensor_of_dlpack(const struct DLManagedTensor *dlpack) {
+  pld_tensor_arg_t t = pld_tensor_of(NULL, 0, NULL, 0);
+  t.dlpack = dlpack;
+  return t;
+}
+
+/** An argument of no kind, for the functions below. */
+static inline pld_arg_t pld_arg_none_(pld_arg_kind_t kind) {
+  pld_arg_t a;
+  a.kind = kind;
+  a.nparts = 0;
+  a.tensor = pld_tensor_of(NULL, 0, NULL, 0);
+  a.parts = NULL;
+  a.integer = 0;
+  a.real = 0;
+  return a;
+}
+
+/** A tensor as argument of a launch: `pld_arg_tensor(x, PLD_DTYPE_F32, PLD_DIMS(nranks, 1, 256))`. */
+static inline pld_arg_t pld_arg_tensor(void *data, pld_dtype_t dtype, const int64_t *shape, size_t ndims) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_TENSOR);
+  a.tensor = pld_tensor_of(data, dtype, shape, ndims);
+  return a;
+}
+
+/** A tensor of another library as argument of a launch. */
+static inline pld_arg_t pld_arg_dlpack(const struct DLManagedTensor *dlpack) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_TENSOR);
+  a.tensor = pld_tensor_of_dlpack(dlpack);
+  return a;
+}
+
+/** One tensor a rank as argument of a launch; the list must live as long as the argument is used. */
+static inline pld_arg_t pld_arg_parts(const pld_tensor_arg_t *parts, size_t nparts) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_PARTS);
+  a.parts = parts;
+  a.nparts = (uint32_t)nparts;
+  return a;
+}
+
+/** An integer as argument of a launch. */
+static inline pld_arg_t pld_arg_int(int64_t value) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_INT);
+  a.integer = value;
+  return a;
+}
+
+/** A number as argument of a launch. */
+static inline pld_arg_t pld_arg_float(double value) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_FLOAT);
+  a.real = value;
+  return a;
+}
+
+/** A truth value as argument of a launch. */
+static inline pld_arg_t pld_arg_bool(int value) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_BOOL);
+  a.integer = value != 0;
+  return a;
+}
+
+/* Builder calls record where they stand, so that mistakes are reported with file and line. */
+#ifndef PLD_NO_LOCATIONS
+#define pld_dim(p, ...) pld_dim(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_dim_const(p, ...) pld_dim_const(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_dim_of(p, ...) pld_dim_of(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_dim_value(p, ...) pld_dim_value(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_world_size(p) pld_world_size(pld_loc(p, __FILE__, __LINE__))
+#define pld_entry_begin(p, ...) pld_entry_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_entry_end(p) pld_entry_end(pld_loc(p, __FILE__, __LINE__))
+#define pld_param_tensor(p, ...) pld_param_tensor(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_param_window(p, ...) pld_param_window(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_param_scalar(p, ...) pld_param_scalar(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_at_begin(p, ...) pld_at_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_task_end(p) pld_task_end(pld_loc(p, __FILE__, __LINE__))
+#define pld_add(p, ...) pld_add(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_sub(p, ...) pld_sub(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_mul(p, ...) pld_mul(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_div(p, ...) pld_div(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_mod(p, ...) pld_mod(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_min(p, ...) pld_min(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_max(p, ...) pld_max(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_and(p, ...) pld_and(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_or(p, ...) pld_or(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_eq(p, ...) pld_eq(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_ne(p, ...) pld_ne(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_lt(p, ...) pld_lt(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_le(p, ...) pld_le(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_gt(p, ...) pld_gt(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_ge(p, ...) pld_ge(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_neg(p, ...) pld_neg(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_not(p, ...) pld_not(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_sum_n(p, ...) pld_sum_n(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_clamp(p, ...) pld_clamp(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_select(p, ...) pld_select(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_cast(p, ...) pld_cast(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_float(p, ...) pld_float(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_bool(p, ...) pld_bool(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_let(p, ...) pld_let(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_for_begin(p, ...) pld_for_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_for_step_begin(p, ...) pld_for_step_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_for_end(p) pld_for_end(pld_loc(p, __FILE__, __LINE__))
+#define pld_if_begin(p, ...) pld_if_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_else(p) pld_else(pld_loc(p, __FILE__, __LINE__))
+#define pld_if_end(p) pld_if_end(pld_loc(p, __FILE__, __LINE__))
+#define pld_var(p, ...) pld_var(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_var_get(p, ...) pld_var_get(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_var_set(p, ...) pld_var_set(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_array(p, ...) pld_array(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_array_get(p, ...) pld_array_get(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_array_set(p, ...) pld_array_set(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_slice(p, ...) pld_slice(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tensor_name(p, ...) pld_tensor_name(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_read(p, ...) pld_read(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_write(p, ...) pld_write(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_load(p, ...) pld_load(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_store(p, ...) pld_store(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_full(p, ...) pld_tile_full(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_cast(p, ...) pld_tile_cast(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_copy(p, ...) pld_tile_copy(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_assign(p, ...) pld_tile_assign(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_name(p, ...) pld_tile_name(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_add(p, ...) pld_tile_add(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_adds(p, ...) pld_tile_adds(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_sub(p, ...) pld_tile_sub(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_subs(p, ...) pld_tile_subs(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_mul(p, ...) pld_tile_mul(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_muls(p, ...) pld_tile_muls(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_div(p, ...) pld_tile_div(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_divs(p, ...) pld_tile_divs(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_max(p, ...) pld_tile_max(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_maxs(p, ...) pld_tile_maxs(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_min(p, ...) pld_tile_min(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_mins(p, ...) pld_tile_mins(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_row_sum(p, ...) pld_tile_row_sum(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_row_max(p, ...) pld_tile_row_max(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_col_sum(p, ...) pld_tile_col_sum(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_tile_col_max(p, ...) pld_tile_col_max(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_put(p, ...) pld_put(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_get(p, ...) pld_get(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_remote_load(p, ...) pld_remote_load(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_remote_store(p, ...) pld_remote_store(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_rank(p, ...) pld_rank(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_nranks(p, ...) pld_nranks(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_notify(p, ...) pld_notify(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_wait(p, ...) pld_wait(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_host_tensor(p, ...) pld_host_tensor(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_host_scalar(p, ...) pld_host_scalar(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_alloc_window(p, ...) pld_alloc_window(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_alloc_window_bytes(p, ...) pld_alloc_window_bytes(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_window(p, ...) pld_window(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_ranks_begin(p, ...) pld_ranks_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_ranks_end(p) pld_ranks_end(pld_loc(p, __FILE__, __LINE__))
+#define pld_slice_rank(p, ...) pld_slice_rank(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_dispatch(p, ...) pld_dispatch(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#endif
+
+#endif  /* PLD_H */

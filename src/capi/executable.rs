@@ -1,0 +1,137 @@
+//! Executables: programs compiled for a world, and their launches.
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::error::{Error, Result};
+use crate::runtime;
+
+use super::arg::Arguments;
+use super::guard;
+use super::log::Log;
+use super::options::{CompileOptions, CompileOptionsOut};
+use super::pointer::{Args, Executable, World};
+use super::program::pld_program_t;
+use super::run::pld_run_t;
+use super::status::pld_status_t;
+
+/// A program compiled for a world. It keeps the world's memory alive. Any number of threads may use it, but a world is
+/// used by one call at a time: a launch, reset or compile of another thread meanwhile gets `PLD_ERR_BUSY`.
+pub struct pld_executable_t {
+    executable: Arc<runtime::Executable>,
+    name: String,
+    log: Arc<Log>,
+}
+
+/// Options of `pld_compile`. `pld_compile_options_init` sets the size; 0 is the default everywhere else.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pld_compile_options_t {
+    /// `sizeof(pld_compile_options_t)`.
+    pub struct_size: u32,
+    /// Other than 0: windows keep their contents from launch to launch, and launches need no barrier. By default every
+    /// launch sees zeroed windows.
+    pub persistent: u32,
+    /// Other than 0: offsets, peers and divisors are not checked when the program runs; a mistake in them is then
+    /// undefined behaviour.
+    pub unchecked: u32,
+}
+
+/// Sets all options to their defaults. `size` is `sizeof(pld_compile_options_t)` in the caller's header. Local; callable
+/// from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_compile_options_init(options: CompileOptionsOut, size: usize) -> pld_status_t {
+    guard::status(|| options.init(size))
+}
+
+/// Verifies the finished program for this number of ranks, turns it into machine code, and reserves its windows,
+/// zeroed, on every rank. Collective: all ranks compile the same program with the same options, which is compared. Blocks
+/// until all have. `options` may be NULL. The program may be destroyed afterwards. The caller owns the executable and
+/// destroys it with `pld_executable_destroy`.
+///
+/// Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_VERIFY`,
+/// `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH`, `PLD_ERR_NO_SPACE`, `PLD_ERR_TIMEOUT`, or what ended the world.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_compile(
+    p: Option<&pld_program_t>,
+    w: World,
+    options: CompileOptions,
+    out_executable: Option<&mut MaybeUninit<*mut pld_executable_t>>,
+) -> pld_status_t {
+    guard::status(|| {
+        let out = out_executable.ok_or_else(|| Error::invalid("out_executable is NULL"))?;
+        let program = p.ok_or_else(|| Error::invalid("the program is NULL"))?.finished()?;
+        let w = w.get("the world")?;
+        let options = options.read()?;
+        let options =
+            runtime::CompileOptions { persistent: options.persistent != 0, unchecked: options.unchecked != 0 };
+        let begin = Instant::now();
+        let executable = runtime::Executable::compile(program, &w.world, &options)
+            .inspect_err(|error| w.log.error("not compiled", error))?;
+        let (name, log) = (program.name.clone(), w.log.clone());
+        log.info(|| format!("program {name:?} compiled in {} us", begin.elapsed().as_micros()));
+        out.write(Box::into_raw(Box::new(pld_executable_t { executable, name, log })));
+        Ok(())
+    })
+}
+
+/// Runs the program once and blocks until this process's ranks are done, after all runs that were submitted before. One
+/// argument for each parameter of the host driver, in order; see `pld_arg_t`. Collective: every rank launches, submits
+/// and resets in the same order. In a world of processes a rank's part runs on the calling thread.
+///
+/// Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
+/// alignment or aliasing of the arguments), `PLD_ERR_BUSY`, `PLD_ERR_FORKED`. Errors that end the launch and the world
+/// on every rank, the same everywhere: `PLD_ERR_TIMEOUT`, `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`,
+/// `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`. The contents of outputs are then undefined.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_launch(x: Executable, args: Args, nargs: usize) -> pld_status_t {
+    guard::status(|| {
+        let x = x.get("the executable")?;
+        x.logged(Arguments::with(args, nargs, |args| x.executable.launch(args)))
+    })
+}
+
+/// As `pld_launch`, but returns at once, and runs after everything that was submitted to the world before. The arguments' memory must stay valid until the run is done; the `pld_arg_t` and
+/// lists themselves need not. The caller owns the run and ends it with `pld_run_destroy`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_submit(
+    x: Executable,
+    args: Args,
+    nargs: usize,
+    out_run: Option<&mut MaybeUninit<*mut pld_run_t>>,
+) -> pld_status_t {
+    guard::status(|| {
+        let out = out_run.ok_or_else(|| Error::invalid("out_run is NULL"))?;
+        let x = x.get("the executable")?;
+        let run = x.logged(Arguments::with(args, nargs, |args| x.executable.submit(args)))?;
+        out.write(Box::into_raw(Box::new(pld_run_t { run })));
+        Ok(())
+    })
+}
+
+/// Zeroes the windows of a persistent executable, as after `pld_compile`. Collective, blocks; between launches.
+/// Errors: `PLD_ERR_INVALID_STATE` if the executable is not persistent, `PLD_ERR_BUSY`, or what ended the world.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_executable_reset(x: Executable) -> pld_status_t {
+    guard::status(|| {
+        let x = x.get("the executable")?;
+        x.logged(x.executable.reset())
+    })
+}
+
+/// Frees an executable; NULL is ignored. Local. Nobody else may use it any more; runs of it may still be waited for and
+/// destroyed.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_executable_destroy(x: Option<Box<pld_executable_t>>) {
+    guard::value((), || {
+        drop(x);
+        Ok(())
+    });
+}
+
+impl pld_executable_t {
+    fn logged<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|error| self.log.error(&self.name, error))
+    }
+}

@@ -1,0 +1,129 @@
+//! Options structs across versions: each begins with its size as the caller's header has it.
+
+use crate::error::{Error, ErrorKind, Result};
+
+use super::executable::pld_compile_options_t;
+use super::world::pld_world_options_t;
+
+/// More than any options struct will ever have; a size beyond is garbage.
+const MOST: usize = 4096;
+
+/// Size that a struct says it has, if that can be.
+fn checked_size(size: usize, align: usize, what: &str) -> Result<usize> {
+    if size == 0 || size > MOST || !size.is_multiple_of(align) {
+        let message = format!("{what}: struct_size is {size}; pld_{what}_options_init sets it");
+        return Err(Error::invalid(message));
+    }
+    Ok(size)
+}
+
+macro_rules! options {
+    ($($(#[$doc:meta])* $name:ident or $out:ident of $options:ident, $what:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[repr(transparent)]
+        pub struct $name(*const $options);
+
+        impl $name {
+            /// The options: defaults if NULL, and where the caller's struct ends early.
+            pub(super) fn read(self) -> Result<$options> {
+                // SAFETY: zeros are valid in every field: numbers, pointers and optional functions.
+                let mut options: $options = unsafe { std::mem::zeroed() };
+                if self.0.is_null() {
+                    return Ok(options);
+                }
+                if !self.0.is_aligned() {
+                    return Err(Error::invalid(concat!($what, ": the options are misaligned")));
+                }
+                // SAFETY: not NULL, so at least the size is there; that many bytes are readable, the header demands.
+                let bytes = unsafe {
+                    let size = self.0.cast::<u32>().read() as usize;
+                    let size = checked_size(size, align_of::<$options>(), $what)?;
+                    std::slice::from_raw_parts(self.0.cast::<u8>(), size)
+                };
+                let known = bytes.len().min(size_of::<$options>());
+                if let Some(unknown) = bytes[known..].iter().position(|&byte| byte != 0) {
+                    let message = format!(
+                        "{}: byte {} of the options is set, but this version knows {known}", $what, known + unknown
+                    );
+                    return Err(Error::new(ErrorKind::Version, message));
+                }
+                // SAFETY: both are `known` bytes long and apart; what C puts into the fields is valid, garbage numbers
+                // included: enums are integers, and functions and pointers are as the header demands.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut options).cast::<u8>(), known) };
+                Ok(options)
+            }
+        }
+
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[repr(transparent)]
+        pub struct $out(*mut $options);
+
+        impl $out {
+            /// Makes `size` bytes of options that say all defaults.
+            pub(super) fn init(self, size: usize) -> Result<()> {
+                if self.0.is_null() || !self.0.is_aligned() {
+                    return Err(Error::invalid(concat!($what, ": the options are NULL or misaligned")));
+                }
+                let size = checked_size(size, align_of::<$options>(), $what)?;
+                // SAFETY: not NULL, so `size` writable bytes, which is enough for the size itself.
+                unsafe {
+                    self.0.cast::<u8>().write_bytes(0, size);
+                    self.0.cast::<u32>().write(size as u32);
+                }
+                Ok(())
+            }
+        }
+    )*};
+}
+
+options! {
+    /// A `pld_world_options_t *`.
+    WorldOptions or WorldOptionsOut of pld_world_options_t, "world";
+    /// A `pld_compile_options_t *`.
+    CompileOptions or CompileOptionsOut of pld_compile_options_t, "compile";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The options in a caller's buffer that may be longer than they are.
+    #[repr(C, align(8))]
+    struct Longer {
+        options: pld_compile_options_t,
+        tail: [u32; 5],
+    }
+
+    fn read(size: u32, persistent: u32, unchecked: u32, tail: [u32; 5]) -> Result<pld_compile_options_t> {
+        let options = pld_compile_options_t { struct_size: size, persistent, unchecked };
+        let longer = Longer { options, tail };
+        CompileOptions((&raw const longer).cast()).read()
+    }
+
+    #[test]
+    fn sizes_of_other_versions() {
+        let older = read(8, 7, 9, [5; 5]).expect("a shorter struct");
+        assert_eq!((older.persistent, older.unchecked), (7, 0), "what the older struct does not have is default");
+        let same = read(12, 7, 9, [5; 5]).expect("the same struct");
+        assert_eq!((same.persistent, same.unchecked), (7, 9));
+        let newer = read(32, 7, 9, [0; 5]).expect("a longer struct with a zero tail");
+        assert_eq!((newer.persistent, newer.unchecked), (7, 9));
+        let error = read(32, 7, 9, [0, 0, 1, 0, 0]).err().expect("an unknown option");
+        assert_eq!(error.kind, ErrorKind::Version);
+        assert!(error.message.contains("byte 20"), "{error}");
+        for garbage in [0, 2, 13, 5000, u32::MAX] {
+            let error = read(garbage, 7, 9, [0; 5]).err().expect("garbage");
+            assert_eq!(error.kind, ErrorKind::InvalidArgument, "size {garbage}");
+        }
+    }
+
+    #[test]
+    fn init_fills_as_much_as_the_caller_has() {
+        let mut longer = Longer { options: pld_compile_options_t { struct_size: 1, persistent: 2, unchecked: 3 }, tail: [4; 5] };
+        assert_eq!(CompileOptionsOut((&raw mut longer).cast()).init(28), Ok(()));
+        assert_eq!((longer.options.struct_size, longer.options.persistent, longer.options.unchecked), (28, 0, 0));
+        assert_eq!(longer.tail, [0, 0, 0, 0, 4]);
+    }
+}

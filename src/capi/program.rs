@@ -1,0 +1,253 @@
+//! Programs: created and built call by call, or parsed; finished, printed, destroyed.
+
+use std::ffi::{CString, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ir::{self, Builder, Diagnostic, Loc, Program, Severity};
+use crate::verify;
+
+use super::guard;
+use super::handle::Tag;
+use super::pointer::Text;
+use super::status::pld_status_t;
+
+/// A program and, until it is finished, its builder.
+///
+/// One thread at a time may build it. A finished program may be used by any number of threads at once, until it is
+/// destroyed.
+pub struct pld_program_t {
+    pub(super) state: State,
+    pub(super) tag: Tag,
+}
+
+/// Where a program is in its life.
+pub(super) enum State {
+    /// Calls are added to it.
+    Building(Box<Builder>),
+    /// It has been verified.
+    Finished(Arc<Program>),
+    /// It cannot be used any more, for this reason.
+    Refused(String),
+}
+
+impl pld_program_t {
+    fn new(state: State) -> *mut Self {
+        Box::into_raw(Box::new(Self { state, tag: Tag::next() }))
+    }
+
+    /// The program, if it is finished.
+    pub(super) fn finished(&self) -> Result<&Arc<Program>> {
+        let why = match &self.state {
+            State::Finished(program) => return Ok(program),
+            State::Building(_) => "the program is not finished: pld_program_finish comes first",
+            State::Refused(why) => why,
+        };
+        Err(Error::new(ErrorKind::InvalidState, why))
+    }
+}
+
+/// How bad a finding is: a value of `enum pld_severity`.
+pub type pld_severity_t = u32;
+
+/// Values of `pld_severity_t`.
+#[repr(C)]
+pub enum pld_severity {
+    /// Legal, but likely not what is meant.
+    PLD_SEVERITY_WARNING = 1,
+    /// The program is refused.
+    PLD_SEVERITY_ERROR = 2,
+}
+
+/// One finding about a program. The strings are never NULL, and live until the callback returns.
+#[repr(C)]
+pub struct pld_diagnostic_t {
+    /// Error or warning.
+    pub severity: pld_severity_t,
+    /// Line in the source, from 1; 0 if unknown.
+    pub line: u32,
+    /// Column, from 1; 0 if unknown (always, for programs built from C).
+    pub column: u32,
+    /// Stable code of the rule, such as `PLD-V012`.
+    pub code: *const c_char,
+    /// Source file; empty if unknown.
+    pub file: *const c_char,
+    /// What is wrong, in one line with the numbers.
+    pub message: *const c_char,
+    /// The operation as program text, or the line of the text; may be empty.
+    pub snippet: *const c_char,
+    /// What would make it right; may be empty.
+    pub hint: *const c_char,
+    /// All of it, laid out over several lines as a person wants to read it.
+    pub text: *const c_char,
+}
+
+/// Gets every finding about a program, in source order. It must not use the program, nor throw or jump out.
+pub type pld_diagnostic_fn = Option<extern "C" fn(diagnostic: *const pld_diagnostic_t, user_data: *mut c_void)>;
+
+/// Gets a piece of text: `size` bytes, not NUL-terminated. Returns 0 to go on; anything else ends the writing.
+pub type pld_write_fn = Option<extern "C" fn(text: *const c_char, size: usize, user_data: *mut c_void) -> i32>;
+
+/// Begins a program with this name (letters, digits and `_`, as every name). NULL if the name is NULL or memory is
+/// exhausted; see `pld_last_error`. The caller owns the program and frees it with `pld_program_destroy`. Local;
+/// callable from any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_program_create(name: Text) -> *mut pld_program_t {
+    guard::value(std::ptr::null_mut(), || {
+        let builder = Builder::new(name.str("name")?);
+        Ok(pld_program_t::new(State::Building(Box::new(builder))))
+    })
+}
+
+/// Ends the building: closes the program and checks every rule that does not need a world. `callback` (may be NULL)
+/// gets all findings, mistakes of building first, warnings too; calls nothing after this function has returned.
+///
+/// Afterwards the program cannot be changed. It can be compiled if this call succeeded; otherwise only destroyed.
+/// Local; nobody else may use the program meanwhile.
+///
+/// Errors: `PLD_ERR_VERIFY` if there is a finding that is an error, `PLD_ERR_INVALID_STATE` if the program was
+/// finished before.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_program_finish(
+    p: Option<&mut pld_program_t>,
+    callback: pld_diagnostic_fn,
+    user_data: *mut c_void,
+) -> pld_status_t {
+    guard::status(|| {
+        let p = p.ok_or_else(|| Error::invalid("the program is NULL"))?;
+        let refused = State::Refused("the program did not pass pld_program_finish".into());
+        let builder = match std::mem::replace(&mut p.state, refused) {
+            State::Building(builder) => builder,
+            other => {
+                p.state = other;
+                return Err(Error::new(ErrorKind::InvalidState, "the program is finished already"));
+            }
+        };
+        p.state = State::Finished(Arc::new(checked(builder.finish(), ErrorKind::Verify, callback, user_data)?));
+        Ok(())
+    })
+}
+
+/// Makes a finished program of text: `size` bytes of UTF-8. `file` (may be NULL) is the name that findings show.
+/// `callback` (may be NULL) gets all findings, each with line, column and the line of text. On success `*out_program`
+/// is a program as after `pld_program_finish`; the caller owns it. Local; callable from any thread.
+///
+/// Errors: `PLD_ERR_PARSE` if the text is not a program, `PLD_ERR_VERIFY` if it breaks a rule.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_program_parse(
+    text: Text,
+    size: usize,
+    file: Text,
+    callback: pld_diagnostic_fn,
+    user_data: *mut c_void,
+    out_program: Option<&mut MaybeUninit<*mut pld_program_t>>,
+) -> pld_status_t {
+    guard::status(|| {
+        let out = out_program.ok_or_else(|| Error::invalid("out_program is NULL"))?;
+        let text = text.str_of_size(size, "text")?;
+        let file = if file.get().is_some() { file.str("file")? } else { "text" };
+        let program = checked(ir::parse::parse(text, file), ErrorKind::Parse, callback, user_data)?;
+        out.write(pld_program_t::new(State::Finished(Arc::new(program))));
+        Ok(())
+    })
+}
+
+/// Writes the finished program as text, which `pld_program_parse` reads back. `write` is called any number of times.
+/// Local; any number of threads may print a finished program.
+///
+/// Errors: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_IO` if `write` returned other than 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_program_print(
+    p: Option<&pld_program_t>,
+    write: pld_write_fn,
+    user_data: *mut c_void,
+) -> pld_status_t {
+    guard::status(|| {
+        let p = p.ok_or_else(|| Error::invalid("the program is NULL"))?;
+        let write = write.ok_or_else(|| Error::invalid("write is NULL"))?;
+        let text = ir::print::print(p.finished()?);
+        match write(text.as_ptr().cast(), text.len(), user_data) {
+            0 => Ok(()),
+            code => Err(Error::new(ErrorKind::Io, format!("write returned {code}"))),
+        }
+    })
+}
+
+/// Frees a program, finished or not; NULL is ignored. What was compiled from it stays as it is. Local; nobody else
+/// may use the program any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_program_destroy(p: Option<Box<pld_program_t>>) {
+    guard::value((), || {
+        drop(p);
+        Ok(())
+    });
+}
+
+/// Says where in the user's source the following builder calls stand, and returns `p`. The header's macros put it
+/// around the program of every builder call; `PLD_NO_LOCATIONS` leaves them out. `file` is copied; NULL for unknown.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_loc(p: Option<&mut pld_program_t>, file: Text, line: u32) -> Option<&mut pld_program_t> {
+    let p = p?;
+    guard::value((), || {
+        if let State::Building(builder) = &mut p.state {
+            let name = file.get().map(|name| name.to_string_lossy());
+            let file = name.map(|name| builder.file(&name));
+            builder.set_loc(Loc { file, line, column: 0 });
+        }
+        Ok(())
+    });
+    Some(p)
+}
+
+/// The program, if it was built without a mistake and breaks no rule. Reports all findings.
+fn checked(
+    built: Result<Program, Vec<Diagnostic>>,
+    otherwise: ErrorKind,
+    callback: pld_diagnostic_fn,
+    user_data: *mut c_void,
+) -> Result<Program> {
+    let (program, findings, kind) = match built {
+        Ok(program) => {
+            let findings = verify::verify(&program, None);
+            (Some(program), findings, ErrorKind::Verify)
+        }
+        Err(findings) => (None, findings, otherwise),
+    };
+    for finding in &findings {
+        report(finding, callback, user_data);
+    }
+    let mut errors = findings.iter().filter(|f| f.severity == Severity::Error);
+    match (program, errors.next()) {
+        (Some(program), None) => Ok(program),
+        (_, first) => {
+            let first = first.map(ToString::to_string).unwrap_or_default();
+            let more = match errors.count() {
+                0 => String::new(),
+                1 => "\nand 1 more error".into(),
+                n => format!("\nand {n} more errors"),
+            };
+            Err(Error::new(kind, first + &more))
+        }
+    }
+}
+
+fn report(finding: &Diagnostic, callback: pld_diagnostic_fn, user_data: *mut c_void) {
+    let Some(callback) = callback else { return };
+    let text = |s: &str| CString::new(s.replace('\0', "\u{fffd}")).unwrap_or_default();
+    let strings = [
+        text(finding.code.0),
+        text(&finding.file),
+        text(&finding.message),
+        text(&finding.snippet),
+        text(&finding.hint),
+        text(&finding.to_string()),
+    ];
+    let [code, file, message, snippet, hint, all] = strings.each_ref().map(|s| s.as_ptr());
+    let severity = match finding.severity {
+        Severity::Warning => pld_severity::PLD_SEVERITY_WARNING,
+        Severity::Error => pld_severity::PLD_SEVERITY_ERROR,
+    } as pld_severity_t;
+    let (line, column) = (finding.line, finding.column);
+    callback(&pld_diagnostic_t { severity, line, column, code, file, message, snippet, hint, text: all }, user_data);
+}
