@@ -208,7 +208,7 @@ fn bounds(site: Option<&Site>, fault: &Fault) -> String {
         None => ("a tensor", "", 1),
     };
     let (offsets, extents) = (&fault.offsets[..rank], &fault.extents[..rank]);
-    format!("{extents:?} at {offsets:?} reaches outside {name}, {ty}, in dimension {}", fault.dim)
+    format!("a region of {extents:?} at {offsets:?} reaches outside {name} ({ty}) in dimension {}", fault.dim)
 }
 
 #[cfg(test)]

@@ -183,8 +183,18 @@ fn handles_may_go_before_their_runs() {
 #[test]
 fn faults_are_explained() {
     let cases = [
-        (4, 1, ErrorKind::OutOfBounds, "[1] at [4] reaches outside x, tensor[4] i32, in dimension 0\n    v = x[i]"),
-        (-1, 1, ErrorKind::OutOfBounds, "[1] at [-1] reaches outside x, tensor[4] i32, in dimension 0\n    v = x[i]"),
+        (
+            4,
+            1,
+            ErrorKind::OutOfBounds,
+            "a region of [1] at [4] reaches outside x (tensor[4] i32) in dimension 0\n    v = x[i]",
+        ),
+        (
+            -1,
+            1,
+            ErrorKind::OutOfBounds,
+            "a region of [1] at [-1] reaches outside x (tensor[4] i32) in dimension 0\n    v = x[i]",
+        ),
         (0, 0, ErrorKind::Arithmetic, "division by zero\n    v / by"),
     ];
     for (at, by, kind, what) in cases {
