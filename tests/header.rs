@@ -6,8 +6,25 @@ use std::path::Path;
 
 /// The files of `src/capi` that declare something, in the order of the header.
 const NOUNS: &[&str] = &[
-    "status", "version", "dtype", "program", "dim", "entry", "task", "scalar", "control", "tensor", "tile", "transfer",
-    "signal", "host", "log", "world", "arg", "executable", "run",
+    "status",
+    "version",
+    "dtype",
+    "program",
+    "dim",
+    "entry",
+    "task",
+    "scalar",
+    "control",
+    "tensor",
+    "tile",
+    "transfer",
+    "signal",
+    "host",
+    "log",
+    "world",
+    "arg",
+    "executable",
+    "run",
 ];
 
 #[test]
@@ -85,7 +102,8 @@ fn locations(header: &str) -> String {
         let declaration = header.split_once(&format!("{name}(")).map(|(_, rest)| rest).unwrap_or_default();
         let alone = declaration.split_once(')').is_some_and(|(parameters, _)| !parameters.contains(','));
         let (parameters, rest) = if alone { ("p", "") } else { ("p, ...", ", __VA_ARGS__") };
-        writeln!(macros, "#define {name}({parameters}) {name}(pld_loc(p, __FILE__, __LINE__){rest})").expect("a string");
+        writeln!(macros, "#define {name}({parameters}) {name}(pld_loc(p, __FILE__, __LINE__){rest})")
+            .expect("a string");
     }
     macros.push_str("#endif\n");
     macros

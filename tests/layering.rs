@@ -28,9 +28,10 @@ const PURE: &[&str] = &["codegen", "passes", "verify", "ir"];
 fn modules_use_only_what_they_may() {
     let mut wrong = Vec::new();
     for source in sources() {
-        let (_, allowed) = LAYERS.iter().find(|(name, _)| *name == source.layer).unwrap_or_else(|| {
-            panic!("{}: layer {:?} is not in the list", source.path.display(), source.layer)
-        });
+        let (_, allowed) = LAYERS
+            .iter()
+            .find(|(name, _)| *name == source.layer)
+            .unwrap_or_else(|| panic!("{}: layer {:?} is not in the list", source.path.display(), source.layer));
         for used in source.uses() {
             if used != source.layer && !allowed.contains(&used.as_str()) {
                 wrong.push(format!("{} uses crate::{used}", source.path.display()));

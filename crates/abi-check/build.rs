@@ -83,7 +83,9 @@ impl Bindings {
                 }
                 self.structs.push(item);
             }
-            Item::Struct(item) if is_of_c(&item.ident) || item.ident == "DLManagedTensor" => self.opaque.push(item.ident),
+            Item::Struct(item) if is_of_c(&item.ident) || item.ident == "DLManagedTensor" => {
+                self.opaque.push(item.ident)
+            }
             Item::Enum(item) if item.ident.to_string().starts_with("pld_") => self.add_enum(&item),
             Item::Fn(function) if has(&function.attrs, "unsafe") => self.add_function(function.sig),
             _ => {}

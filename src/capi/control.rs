@@ -138,7 +138,11 @@ pub extern "C" fn pld_array(
 
 /// An element. An index that is outside ends the launch with `PLD_ERR_OUT_OF_BOUNDS`.
 #[unsafe(no_mangle)]
-pub extern "C" fn pld_array_get(p: Option<&mut pld_program_t>, array: pld_array_t, index: pld_scalar_t) -> pld_scalar_t {
+pub extern "C" fn pld_array_get(
+    p: Option<&mut pld_program_t>,
+    array: pld_array_t,
+    index: pld_scalar_t,
+) -> pld_scalar_t {
     build(p, |c| {
         let (array, index) = (c.get(array, "the array")?, c.get(index, "the index")?);
         Some(c.builder.array_get(array, index))

@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn init_fills_as_much_as_the_caller_has() {
-        let mut longer = Longer { options: pld_compile_options_t { struct_size: 1, persistent: 2, unchecked: 3 }, tail: [4; 5] };
+        let mut longer =
+            Longer { options: pld_compile_options_t { struct_size: 1, persistent: 2, unchecked: 3 }, tail: [4; 5] };
         assert_eq!(CompileOptionsOut((&raw mut longer).cast()).init(28), Ok(()));
         assert_eq!((longer.options.struct_size, longer.options.persistent, longer.options.unchecked), (28, 0, 0));
         assert_eq!(longer.tail, [0, 0, 0, 0, 4]);

@@ -41,7 +41,8 @@ impl Text {
             // SAFETY: not NULL, so `size` readable bytes; see the module.
             unsafe { std::slice::from_raw_parts(self.0.cast(), size) }
         };
-        std::str::from_utf8(bytes).map_err(|e| Error::invalid(format!("{what} is not UTF-8 at byte {}", e.valid_up_to())))
+        std::str::from_utf8(bytes)
+            .map_err(|e| Error::invalid(format!("{what} is not UTF-8 at byte {}", e.valid_up_to())))
     }
 }
 

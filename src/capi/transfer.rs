@@ -73,7 +73,8 @@ fn transfer(c: &mut Call, t: Option<&pld_transfer_t>) -> Option<Transfer> {
         return Some(Transfer { region: None, atomic: Atomic::None, staging: Staging::default() });
     };
     if t.struct_size as usize != size_of::<pld_transfer_t>() {
-        let message = format!("the struct_size of the transfer is {}, not {}", t.struct_size, size_of::<pld_transfer_t>());
+        let message =
+            format!("the struct_size of the transfer is {}, not {}", t.struct_size, size_of::<pld_transfer_t>());
         c.builder.mistake(BAD_ARGUMENT, message, "pld_region and pld_whole make transfers");
         return None;
     }
