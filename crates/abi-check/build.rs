@@ -48,7 +48,7 @@ fn main() {
     let mut test = ctest::TestGenerator::new();
     test.edition(2024).header("pld.h").include(root.join("include")).define("PLD_NO_LOCATIONS", None);
     test.rename_type(|name| (name == "DLManagedTensor").then(|| "struct DLManagedTensor".into()));
-    test.skip_private(true);
+    test.skip_struct(move |item| bindings.opaque.iter().any(|name| name == item.ident()));
     ctest::generate_test(&mut test, out.join("bindings.rs"), "test.rs").expect("a test");
 }
 
@@ -121,7 +121,7 @@ impl Bindings {
             #(#aliases)*
             #(#constants)*
             #(#structs)*
-            #(#[repr(C)] struct #opaque { of: [u8; 0] })*
+            #(#[repr(C)] pub struct #opaque { of: [u8; 0] })*
             unsafe extern "C" { #(pub #functions;)* }
         }
         .to_string()

@@ -1,8 +1,8 @@
 /* The guide's all-reduce: every rank stages its row in a window, a barrier of signals makes all rows visible, and every
- * rank adds up the others'. Shows the program as text, the verified result, and the time of a launch.
+ * rank adds up the others'. Shows the verified result and the time of a launch, and with --print the program as text.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
- *   build/examples/allreduce                          two ranks, threads of this process
+ *   build/examples/allreduce --print                  two ranks, threads of this process
  *   build/examples/allreduce --ranks 4 --processes    four ranks, a process each
  */
 #include "processes.h"
@@ -16,7 +16,7 @@ static pld_program_t *allreduce_program(void) {
   pld_program_t *p = pld_program_create("l3_allreduce");
   pld_entry_t allreduce = pld_entry_begin(p, "allreduce");
   pld_tensor_t inp = pld_param_tensor(p, "inp", PLD_DTYPE_F32, PLD_DIMS(1, SIZE), PLD_IN);
-  pld_tensor_t out = pld_param_tensor(p, "outp", PLD_DTYPE_F32, PLD_DIMS(1, SIZE), PLD_OUT);
+  pld_tensor_t out = pld_param_tensor(p, "out", PLD_DTYPE_F32, PLD_DIMS(1, SIZE), PLD_OUT);
   pld_tensor_t data = pld_param_window(p, "data", PLD_DTYPE_F32, PLD_DIMS(1, SIZE));
   pld_tensor_t signal = pld_param_window(p, "signal", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1));
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32);
@@ -130,23 +130,25 @@ static void run(const pld_program_t *p, pld_world_t *world) {
 
 int main(int argc, char **argv) {
   uint32_t nranks = 2;
-  int processes = 0, i;
+  int processes = 0, print = 0, i;
   pld_program_t *p;
   pld_world_t *world;
   for (i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--processes") == 0) {
       processes = 1;
+    } else if (strcmp(argv[i], "--print") == 0) {
+      print = 1;
     } else if (strcmp(argv[i], "--ranks") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0) {
       nranks = (uint32_t)atoi(argv[++i]);
     } else {
-      fprintf(stderr, "usage: allreduce [--ranks N] [--processes]\n");
+      fprintf(stderr, "usage: allreduce [--ranks N] [--processes] [--print]\n");
       return 2;
     }
   }
 
   p = allreduce_program();
   if (!processes_is_rank()) {
-    OK(pld_program_print(p, example_write, stdout));
+    if (print) OK(pld_program_print(p, example_write, stdout));
     fflush(stdout);
     if (processes) {
       pld_program_destroy(p);

@@ -159,7 +159,7 @@ static void unclosed_and_bad_names(void) {
   struct findings f;
   int line = __LINE__ + 1;
   pld_entry_begin(p, NULL);
-  pld_at_begin(p, "for");
+  pld_at_begin(p, "4ever");
   f = finish(p, PLD_ERR_VERIFY);
   CHECK(f.count == 4);
   check_finding(&f, 0, "PLD-B005", line);
