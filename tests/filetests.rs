@@ -6,10 +6,14 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicI32;
 
+use pld::codegen::cpu::abi::{Frame, Hooks};
+use pld::codegen::cpu::{Binding, compile};
 use pld::ir::parse::mistake::CODES;
 use pld::ir::parse::parse;
 use pld::ir::print::print;
+use pld::passes::plan_windows::plan_windows;
 use pld::verify::rules::RULES;
 use pld::verify::verify;
 
@@ -41,12 +45,39 @@ fn verify_suite() {
 }
 
 fn verified(text: &str) -> String {
-    let world = text.strip_prefix("# world ").and_then(|rest| rest.lines().next());
-    let world = world.map(|n| n.parse().expect("a number"));
     match parse(text, FILE) {
-        Ok(program) => verify(&program, world).iter().map(|finding| format!("{finding}\n")).collect(),
+        Ok(program) => verify(&program, world(text)).iter().map(|finding| format!("{finding}\n")).collect(),
         Err(mistakes) => mistakes.iter().map(|m| format!("{m}\n")).collect(),
     }
+}
+
+/// The world of a first line such as `# world 4`.
+fn world(text: &str) -> Option<u32> {
+    let world = text.strip_prefix("# world ")?.lines().next();
+    world.map(|n| n.parse().expect("a number"))
+}
+
+/// The ops that compiled code may have to name: tasks, waits, and what it checks while it runs. All else is known to be
+/// right for the world of the first line.
+#[test]
+fn codegen_suite() {
+    suite("codegen", |text| {
+        let program = parse(text, FILE).unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+        let nranks = world(text).expect("a first line such as `# world 4`");
+        assert_eq!(verified(text), "");
+        let layout = plan_windows(&program, nranks).expect("windows have a size");
+        let binding = Binding { nranks, rank: None, stride: 1 << 20, layout: &layout, checked: true };
+        let code = compile(&program, &binding, &Hooks { wait, ring }).expect("the program compiles");
+        code.sites.iter().map(|site| format!("{}: {}\n", site.task, site.text)).collect()
+    });
+}
+
+unsafe extern "C" fn wait(_: *mut Frame, _: *const AtomicI32, _: i32, _: u32, _: u32) -> i32 {
+    unreachable!("the code is not run")
+}
+
+unsafe extern "C" fn ring(_: *mut Frame, _: u32) {
+    unreachable!("the code is not run")
 }
 
 /// Each rule finds something in some file of the suite `verify`, but for those that text cannot break.

@@ -92,3 +92,41 @@ impl Cells {
         Some(Cell { window: &named.name, text: format!("{}{indices:?}", named.name), notifies: &named.notifies })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::parse::parse;
+    use crate::passes::plan_windows::plan_windows;
+
+    #[test]
+    fn cells_have_the_names_of_the_program() {
+        let text = "program names
+entry e(data: window[3] f32, sig: window[world, 2] i32, me: i32) {
+  at step {
+    part = slice sig[1, 0] [1, 2]
+    notify part[0, 1] @me += 1
+    notify sig[me, 0] @0 = 5
+  }
+}
+host () {
+  data_buf = alloc_window [3] f32
+  sig_buf = alloc_window bytes world * 8
+  ranks r in 0..world {
+    data = window data_buf [3] f32
+    sig = window sig_buf [world, 2] i32
+    dispatch e(data, sig, r) device r
+  }
+}
+";
+        let program = parse(text, "names.pld").unwrap();
+        let layout = plan_windows(&program, 4).unwrap();
+        let cells = Cells::new(&program, &layout, 4);
+        let notifies = ["names.pld:5".to_string(), "names.pld:6".to_string()];
+        let cell = |text: &str| Cell { window: "sig", text: text.into(), notifies: &notifies };
+        assert_eq!(cells.at(64), Some(cell("sig[0, 0]")));
+        assert_eq!(cells.at(64 + 4 * 7), Some(cell("sig[3, 1]")));
+        assert_eq!(cells.at(8).map(|c| c.text), Some("data_buf[2]".into()));
+        assert_eq!(cells.at(64 + 32), None, "past the windows");
+    }
+}

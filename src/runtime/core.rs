@@ -51,7 +51,14 @@ pub(super) struct Core {
     turn: AtomicU32,
     /// When a launch looked for lost peers last.
     looked: AtomicU64,
-    images: Mutex<Vec<Weak<Image>>>,
+    images: Mutex<Images>,
+}
+
+/// The executables of a world, for reports on what other ranks do.
+#[derive(Default)]
+struct Images {
+    made: u32,
+    live: Vec<(u32, Weak<Image>)>,
 }
 
 impl Core {
@@ -212,18 +219,22 @@ impl Core {
         late
     }
 
-    /// Number of the next executable. All ranks compile in the same order, so they agree.
+    /// Keeps an executable in mind, which `make` makes with its number. All ranks compile in the same order, so their
+    /// numbers agree.
     pub(super) fn add_image(&self, make: impl FnOnce(u32) -> Image) -> Arc<Image> {
         let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
-        let image = Arc::new(make(images.len() as u32));
-        images.push(Arc::downgrade(&image));
+        let id = images.made;
+        images.made += 1;
+        images.live.retain(|(_, image)| image.strong_count() > 0);
+        let image = Arc::new(make(id));
+        images.live.push((id, Arc::downgrade(&image)));
         image
     }
 
     /// The executable with a number, if it still exists.
     pub(super) fn image(&self, id: u32) -> Option<Arc<Image>> {
         let images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
-        images.get(id as usize)?.upgrade()
+        images.live.iter().find(|(other, _)| *other == id)?.1.upgrade()
     }
 }
 

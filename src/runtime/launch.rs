@@ -136,11 +136,99 @@ fn pass_gate(
     ready: impl Fn() -> bool,
 ) -> bool {
     let over = || ready() || core.failed();
-    if !core.patience.spin(&over) {
-        core.patience.linger(&core.board.control(rank).gate, Some(slice), &over, |elapsed| {
+    if !core.patience.spin(over) {
+        core.patience.linger(&core.board.control(rank).gate, Some(slice), over, |elapsed| {
             let context = Context { core, image, launch, rank };
             core.check_peers(image, launch) || core.time_out(rank, elapsed, || report::gate(&context, purpose, elapsed))
         });
     }
     !core.failed()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::time::Instant;
+
+    use super::*;
+    use crate::codegen::cpu::abi::Driver;
+    use crate::ir::Builder;
+    use crate::runtime::executable::Routine;
+    use crate::runtime::{CompileOptions, World, WorldOptions};
+
+    /// An executable of a program without parameters, with this driver.
+    fn executable(world: &Arc<World>, driver: Driver) -> Arc<Executable> {
+        let mut builder = Builder::new("driver");
+        builder.host();
+        let program = builder.finish().unwrap();
+        let routine = Routine { driver, scratch_bytes: 100, sites: Vec::new(), _code: None };
+        Executable::build(&program, world, &CompileOptions::default(), |_| Ok(()), |_, _| Ok(routine)).unwrap()
+    }
+
+    #[test]
+    fn every_rank_runs_once_a_launch_with_a_frame_of_its_own() {
+        static CALLS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+        unsafe extern "C" fn driver(frame: *mut Frame) -> i32 {
+            // SAFETY: the launch passes a frame that is this call's.
+            let frame = unsafe { &*frame };
+            assert!(frame.scratch.addr().is_multiple_of(64));
+            // SAFETY: scratch memory of 100 bytes is this rank's alone.
+            unsafe { frame.scratch.write_bytes(frame.rank as u8, 100) };
+            CALLS[frame.rank as usize].fetch_add(1, Ordering::Relaxed);
+            Exit::Done as i32
+        }
+        let world = World::create(3, &WorldOptions::default()).unwrap();
+        let exe = executable(&world, driver);
+        for launch in 1..=200 {
+            exe.launch(&[]).unwrap();
+            assert_eq!(CALLS.each_ref().map(|c| c.load(Ordering::Relaxed)), [launch; 3]);
+        }
+        for (rank, scratch) in exe.image.scratch.iter().enumerate() {
+            // SAFETY: no launch runs, and the memory was allocated zeroed.
+            let bytes = unsafe { std::slice::from_raw_parts(scratch.as_ptr(), 100) };
+            assert!(bytes.iter().all(|&b| b == rank as u8));
+        }
+    }
+
+    #[test]
+    fn a_driver_that_ends_oddly_is_a_bug() {
+        unsafe extern "C" fn driver(_frame: *mut Frame) -> i32 {
+            77
+        }
+        let world = World::create(1, &WorldOptions::default()).unwrap();
+        let error = executable(&world, driver).launch(&[]).unwrap_err();
+        assert_eq!(error, Error::new(ErrorKind::Internal, "the driver of 'driver' ended with 77 on rank 0"));
+    }
+
+    /// Closing does not wait for ever for a rank that computes, and takes no memory away from it.
+    #[test]
+    fn a_rank_that_does_not_end_is_left_alone() {
+        static GO_ON: AtomicBool = AtomicBool::new(true);
+        static BEGUN: AtomicBool = AtomicBool::new(false);
+        unsafe extern "C" fn driver(frame: *mut Frame) -> i32 {
+            // SAFETY: the launch passes a frame that is this call's.
+            let frame = unsafe { &*frame };
+            BEGUN.fetch_or(frame.rank == 1, Ordering::Relaxed);
+            while frame.rank == 1 && GO_ON.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+                // SAFETY: scratch memory is this rank's until the driver ends.
+                unsafe { frame.scratch.write(1) };
+            }
+            Exit::Done as i32
+        }
+        let world = World::create(2, &WorldOptions::default()).unwrap();
+        let run = executable(&world, driver).submit(&[]).unwrap();
+        let begin = Instant::now();
+        while !BEGUN.load(Ordering::Relaxed) {
+            assert!(begin.elapsed() < Duration::from_secs(20));
+            std::thread::yield_now();
+        }
+        world.close();
+        assert!(begin.elapsed() < Duration::from_secs(20));
+        drop(world);
+        assert!(!run.done());
+        GO_ON.store(false, Ordering::Relaxed);
+        assert_eq!(run.wait(Some(Duration::from_secs(20))).unwrap_err().kind, ErrorKind::Aborted);
+    }
 }

@@ -208,5 +208,19 @@ fn bounds(site: Option<&Site>, fault: &Fault) -> String {
         None => ("a tensor", "", 1),
     };
     let (offsets, extents) = (&fault.offsets[..rank], &fault.extents[..rank]);
-    format!("{extents:?} at {offsets:?} reaches outside {name}, {ty}, in dimension {}", fault.dim)
+    format!("a region of {extents:?} at {offsets:?} reaches outside {name} ({ty}) in dimension {}", fault.dim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranks_have;
+
+    #[test]
+    fn ranks_are_listed_as_people_do() {
+        assert_eq!(ranks_have(&[4]), "rank 4 has");
+        assert_eq!(ranks_have(&[0, 7]), "ranks 0 and 7 have");
+        assert_eq!(ranks_have(&[0, 2, 3]), "ranks 0, 2 and 3 have");
+        let many: Vec<u32> = (0..20).collect();
+        assert!(ranks_have(&many).ends_with("14, 15 and 4 more have"));
+    }
 }

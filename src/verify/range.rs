@@ -411,14 +411,24 @@ impl Analysis<'_> {
             Expr::Unary(UnaryOp::Not, a) => (Interval::binary(BinaryOp::Sub, Interval::point(1), of(a), full), None),
             Expr::Binary(_, a, b) if is_float(a) || is_float(b) => (full, None),
             Expr::Binary(op, a, b) => {
-                let interval = Interval::binary(op, of(a), of(b), full);
-                (interval, if interval == full { None } else { self.taken(op, a, b) })
+                let ty = self.program.common_type(a, b);
+                let (x, y) = (self.used_as(a, ty), self.used_as(b, ty));
+                let interval = Interval::binary(op, x, y, full);
+                let exact = interval != full && (x, y) == (of(a), of(b));
+                (interval, exact.then(|| self.taken(op, a, b)).flatten())
             }
-            Expr::Select { cond, then, other } => match of(cond).value() {
-                Some(0) => (of(other), values(other).taken.clone()),
-                Some(_) => (of(then), values(then).taken.clone()),
-                None => (of(then).hull(of(other)), None),
-            },
+            Expr::Select { cond, then, other } => {
+                let ty = self.program.scalars[dst].ty;
+                let chosen = |s: Scalar| {
+                    let interval = self.used_as(s, ty);
+                    (interval, if interval == of(s) { values(s).taken.clone() } else { None })
+                };
+                match of(cond).value() {
+                    Some(0) => chosen(other),
+                    Some(_) => chosen(then),
+                    None => (chosen(then).0.hull(chosen(other).0), None),
+                }
+            }
             Expr::Rank(_) => {
                 let world = self.ranges.world;
                 let taken = Taken { sources: SmallVec::from_slice(&[rank_source()]), conditions: 0 };
@@ -426,6 +436,12 @@ impl Analysis<'_> {
             }
             Expr::NRanks(_) => (self.ranges.world, None),
         }
+    }
+
+    /// The values of a scalar where type `ty` is needed: a literal that does not fit wraps.
+    fn used_as(&self, scalar: Scalar, ty: ScalarType) -> Interval {
+        let (interval, full) = (self.ranges.of(scalar), Interval::of_type(ty));
+        if full.contains(interval) { interval } else { full }
     }
 
     /// How the bounds of a result that does not wrap are taken.

@@ -123,6 +123,17 @@ fn arithmetic() {
     assert_fault(steps, -3, 0, "for k in 0..8 step a", other(FaultKind::Step, &[-3], &[]));
 }
 
+/// A literal that does not fit 32 bits wraps where they are needed, and what is known of the result follows.
+#[test]
+fn wide_literals_wrap() {
+    let index = "k = cast(a, i32)\nj = k / 4294967295\nw[clamp(k, 0, 3), 0] = 0\ns = array i32 [3] = 0\ns[j] = 1";
+    assert_fault(index, 5, 0, "s[j] = 1", other(FaultKind::Array, &[-5], &[3]));
+    let zero = "k = cast(a, i32)\nj = k / 4294967296\nw[0, 0] = j";
+    assert_fault(zero, 5, 0, "j = k / 4294967296", other(FaultKind::Division, &[], &[]));
+    let select = "k = cast(a, i32)\nj = select(k == 5, k, 4294967297)\ns = array i32 [3] = 0\ns[j + 2] = 1";
+    assert_fault(select, 1, 0, "s[j + 2] = 1", other(FaultKind::Array, &[3], &[3]));
+}
+
 /// Where nothing is wrong, the same programs run: the last legal place, and regions without elements anywhere.
 #[test]
 fn the_edge_is_legal() {

@@ -357,7 +357,7 @@ fn transfers(choices: Vec<u32>) -> (Program, u32, Vec<Arg>) {
     let (x, y, w) = (dims(&SLOTS.to_string()), dims(&(SLOTS * PHASES).to_string()), dims("world"));
     let mut maker = Maker {
         choices,
-        text: format!("program transfers\n"),
+        text: "program transfers\n".into(),
         dtype,
         nranks,
         slot: slot.clone(),

@@ -182,12 +182,16 @@ pub fn tensor<'a, T: Element>(data: &mut [T], shape: &'a [i64]) -> Arg<'a> {
 
 /// Input of rank `rank` in round `round` of [`ALLREDUCE`], small integers so that sums are exact.
 pub fn input(rank: u32, round: u32) -> Vec<f32> {
-    (0..256).map(|i| (rank * 1000 + i * 3 + round % 1000) as f32).collect()
+    (0..256).map(|i| element(rank, i, round)).collect()
+}
+
+fn element(rank: u32, i: u32, round: u32) -> f32 {
+    (rank * 1000 + i * 3 + round % 1000) as f32
 }
 
 /// The right result of that round.
 pub fn reduced(nranks: u32, round: u32) -> Vec<f32> {
-    (0..256).map(|i| (0..nranks).map(|r| input(r, round)[i]).sum()).collect()
+    (0..256).map(|i| (0..nranks).map(|rank| element(rank, i, round)).sum()).collect()
 }
 
 /// Launches [`ALLREDUCE`] as one rank, and checks the result.

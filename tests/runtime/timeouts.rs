@@ -56,6 +56,21 @@ fn all_wait_for_all() {
     assert_eq!(without_seconds(&error.message), right);
 }
 
+/// A report has room for its conclusion, however many ranks there are.
+#[test]
+fn a_report_of_many_ranks() {
+    let options = WorldOptions { timeout: Duration::from_millis(300), ..WorldOptions::default() };
+    let world = World::create(100, &options).unwrap();
+    let exe = compile(MOE, &world, false).unwrap();
+    let mut sums = [0i64; 100];
+    let args = [tensor(&mut sums, &[100, 1]), Arg::Int(2), Arg::Int(0), Arg::Int(3), Arg::Bool(false)];
+    let message = exe.launch(&args).unwrap_err().message;
+    let lines: Vec<&str> = message.lines().collect();
+    assert!(message.len() <= 2048 && lines.len() > 20, "{message}");
+    assert!(lines[lines.len() - 2].ends_with(" more ranks"), "{message}");
+    assert!(lines[lines.len() - 1].ends_with("notify arrived (moe.pld:6)"), "{message}");
+}
+
 /// C54: of five ranks, one computes, one has not come, one waits too, and one has ended its part.
 #[test]
 fn who_is_missing() {

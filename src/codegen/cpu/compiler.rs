@@ -1,5 +1,7 @@
 //! The compilation of one program: what all its functions share.
 
+use std::collections::VecDeque;
+
 use cranelift_codegen::ir::{self, Type, UserFuncName, types};
 use cranelift_entity::SecondaryMap;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -35,7 +37,7 @@ pub struct Compiler<'p> {
     pub sites: Sites,
     pub jit: Jit,
     entries: SecondaryMap<Entry, Option<FuncId>>,
-    pending: Vec<Pending>,
+    pending: VecDeque<Pending>,
 }
 
 /// A function that is called but not yet defined.
@@ -59,7 +61,7 @@ impl<'p> Compiler<'p> {
             sites: Sites::default(),
             jit: Jit::new()?,
             entries: SecondaryMap::new(),
-            pending: Vec::new(),
+            pending: VecDeque::new(),
         })
     }
 
@@ -71,7 +73,7 @@ impl<'p> Compiler<'p> {
         let driver = self.declare(&[])?;
         let mut context = FunctionBuilderContext::new();
         self.define(&mut context, driver, &[], Level::Host, |f, _| f.host(host))?;
-        while let Some(pending) = self.pending.pop() {
+        while let Some(pending) = self.pending.pop_front() {
             match pending {
                 Pending::Entry { id, entry } => self.define_entry(&mut context, id, entry)?,
                 Pending::Task { id, op, task, body, captures } => {
@@ -106,7 +108,7 @@ impl<'p> Compiler<'p> {
         let types: Vec<Type> = self.passed_params(entry).iter().map(|&(_, p)| self.param_type(p)).collect();
         let id = self.declare(&types)?;
         self.entries[entry] = Some(id);
-        self.pending.push(Pending::Entry { id, entry });
+        self.pending.push_back(Pending::Entry { id, entry });
         Ok(id)
     }
 
@@ -150,7 +152,7 @@ impl<'p> Compiler<'p> {
         let captures = captures(self.program, &self.arguments, body);
         let types: Vec<Type> = captures.iter().map(|&c| self.capture_type(c)).collect();
         let id = self.declare(&types)?;
-        self.pending.push(Pending::Task { id, op, task, body, captures: captures.clone() });
+        self.pending.push_back(Pending::Task { id, op, task, body, captures: captures.clone() });
         Ok((id, captures))
     }
 

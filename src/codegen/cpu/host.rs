@@ -22,7 +22,7 @@ impl Function<'_, '_> {
         for (number, &param) in host.params.iter().enumerate() {
             if let Param::Scalar(scalar) = param {
                 let bits = self.launch_argument(number);
-                let value = self.from_bits(bits, self.program().scalars[scalar].ty);
+                let value = self.scalar_from_bits(bits, self.program().scalars[scalar].ty);
                 self.scalars.insert(scalar, value);
             }
         }

@@ -7,7 +7,9 @@ use crate::ir::extent::ExtentData;
 use crate::ir::op::Expr;
 use crate::ir::program::ScalarDef;
 use crate::ir::{BinaryOp, Scalar, ScalarType, UnaryOp};
+use crate::verify::range::Interval;
 
+use super::abi::FaultKind;
 use super::arguments::Argument;
 use super::function::Function;
 use super::size::Size;
@@ -64,8 +66,26 @@ impl Function<'_, '_> {
         {
             return self.b.ins().f32const(value as f32);
         }
+        if let Some(value) = self.wrapped_constant(scalar, ty) {
+            return self.b.ins().iconst(scalar_type(ty), value);
+        }
         let value = self.value(scalar);
         if ty.is_int() { self.convert_int(value, scalar_type(ty)) } else { value }
+    }
+
+    /// The number that a size or literal becomes where the integer type `ty` is needed.
+    fn wrapped_constant(&self, scalar: Scalar, ty: ScalarType) -> Option<i64> {
+        let value = self.program().int_value(scalar, self.unit.known)?;
+        match ty {
+            ScalarType::I64 => Some(value),
+            ScalarType::I32 => Some(i64::from(value as i32)),
+            ScalarType::F32 | ScalarType::Bool => None,
+        }
+    }
+
+    /// The values that an integer scalar can have where type `ty` is needed.
+    fn range_as(&self, scalar: Scalar, ty: ScalarType) -> Interval {
+        self.wrapped_constant(scalar, ty).map_or_else(|| self.unit.ranges.of(scalar), Interval::point)
     }
 
     /// An integer in another width, wrapping.
@@ -94,8 +114,9 @@ impl Function<'_, '_> {
             }
             Expr::Binary(op, a, b) => {
                 let operands = if op.is_comparison() { self.program().common_type(a, b) } else { ty };
+                let range = self.range_as(b, operands);
                 let (a, b) = (self.value_as(a, operands), self.value_as(b, operands));
-                if operands == ScalarType::F32 { self.float_binary(op, a, b) } else { self.int_binary(op, a, b) }
+                if operands == ScalarType::F32 { self.float_binary(op, a, b) } else { self.int_binary(op, a, b, range) }
             }
             Expr::Cast(a) => self.cast(a, ty),
             Expr::Select { cond, then, other } => {
@@ -115,13 +136,13 @@ impl Function<'_, '_> {
         self.scalars.insert(dst, value);
     }
 
-    /// `a op b` on integers of one width, or on bools.
-    pub fn int_binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
+    /// `a op b` on integers of one width, or on bools; `b` lies in `range`.
+    pub fn int_binary(&mut self, op: BinaryOp, a: Value, b: Value, range: Interval) -> Value {
         match op {
             BinaryOp::Add => self.b.ins().iadd(a, b),
             BinaryOp::Sub => self.b.ins().isub(a, b),
             BinaryOp::Mul => self.b.ins().imul(a, b),
-            BinaryOp::Div | BinaryOp::Rem => self.divide(op, a, b),
+            BinaryOp::Div | BinaryOp::Rem => self.divide(op, a, b, range),
             BinaryOp::Min => self.b.ins().smin(a, b),
             BinaryOp::Max => self.b.ins().smax(a, b),
             BinaryOp::And => self.b.ins().band(a, b),
@@ -136,38 +157,28 @@ impl Function<'_, '_> {
     }
 
     /// Division or remainder. The machine's division traps on the lowest number by -1, so -1 never reaches it.
-    fn divide(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
-        let constant = self.constant_value(b);
-        if constant.is_none_or(|b| b == 0) {
-            self.check_divisor(b);
+    fn divide(&mut self, op: BinaryOp, a: Value, b: Value, range: Interval) -> Value {
+        if range.contains(Interval::point(0)) {
+            let zero = self.b.ins().icmp_imm_s(IntCC::Equal, b, 0);
+            self.fault_if(zero, FaultKind::Division, &[], &[]);
         }
-        let ins = |op, f: &mut Self, b| match op {
+        let machine = |f: &mut Self, b| match op {
             BinaryOp::Div => f.b.ins().sdiv(a, b),
             _ => f.b.ins().srem(a, b),
         };
-        if constant.is_some_and(|b| b > 0 || b < -1) {
-            return ins(op, self, b);
+        if !range.contains(Interval::point(-1)) {
+            return machine(self, b);
         }
         let minus_one = self.b.ins().icmp_imm_s(IntCC::Equal, b, -1);
         let ty = self.type_of(b);
         let one = self.b.ins().iconst(ty, 1);
         let divisor = self.b.ins().select(minus_one, one, b);
-        let quotient = ins(op, self, divisor);
+        let result = machine(self, divisor);
         if op == BinaryOp::Rem {
-            return quotient;
+            return result;
         }
         let negative = self.b.ins().ineg(a);
-        self.b.ins().select(minus_one, negative, quotient)
-    }
-
-    /// The number that an instruction made, if it is a constant.
-    fn constant_value(&self, value: Value) -> Option<i64> {
-        use cranelift_codegen::ir::{InstructionData, Opcode, ValueDef};
-        let ValueDef::Result(inst, _) = self.b.func.dfg.value_def(value) else { return None };
-        match self.b.func.dfg.insts[inst] {
-            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
-            _ => None,
-        }
+        self.b.ins().select(minus_one, negative, result)
     }
 
     fn float_binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
@@ -216,7 +227,7 @@ impl Function<'_, '_> {
     }
 
     /// The scalar that zero-extended bits are.
-    pub fn from_bits(&mut self, bits: Value, ty: ScalarType) -> Value {
+    pub fn scalar_from_bits(&mut self, bits: Value, ty: ScalarType) -> Value {
         match ty {
             ScalarType::I64 => bits,
             ScalarType::F32 => {

@@ -2,14 +2,13 @@
 
 use std::mem::offset_of;
 
-use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use smallvec::SmallVec;
 
 use crate::ir::extent::ExtentData;
 use crate::ir::{BinaryOp, Extent, Scalar, Tensor};
 
-use super::abi::{FaultKind, Frame};
+use super::abi::Frame;
 use super::function::Function;
 use super::jit::ADDRESS;
 
@@ -92,20 +91,17 @@ impl Function<'_, '_> {
                 }
             },
             ExtentData::Binary(op, a, b) => {
+                let range = self.unit.ranges.of_extent(b);
                 let (a, b) = (self.extent(a), self.extent(b));
-                self.extent_binary(op, a, b)
-            }
-        }
-    }
-
-    fn extent_binary(&mut self, op: BinaryOp, a: Size, b: Size) -> Size {
-        match op {
-            BinaryOp::Add => self.add(a, b),
-            BinaryOp::Sub => self.sub(a, b),
-            BinaryOp::Mul => self.mul(a, b),
-            _ => {
-                let (a, b) = (self.size_value(a), self.size_value(b));
-                Size::Value(self.int_binary(op, a, b))
+                match op {
+                    BinaryOp::Add => self.add(a, b),
+                    BinaryOp::Sub => self.sub(a, b),
+                    BinaryOp::Mul => self.mul(a, b),
+                    _ => {
+                        let (a, b) = (self.size_value(a), self.size_value(b));
+                        Size::Value(self.int_binary(op, a, b, range))
+                    }
+                }
             }
         }
     }
@@ -129,11 +125,5 @@ impl Function<'_, '_> {
             return Size::Value(self.b.ins().sextend(types::I64, value));
         }
         Size::Value(value)
-    }
-
-    /// Ends the launch if a divisor is zero.
-    pub fn check_divisor(&mut self, divisor: Value) {
-        let zero = self.b.ins().icmp_imm_s(IntCC::Equal, divisor, 0);
-        self.fault_if(zero, FaultKind::Division, &[], &[]);
     }
 }
