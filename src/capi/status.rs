@@ -146,7 +146,34 @@ mod tests {
             assert!(!message.is_empty());
             assert_eq!(kind(number).is_some(), name != c"PLD_OK" && name != c"PLD_ERR_UNKNOWN", "status {number}");
         }
-        assert_eq!(kind(pld_status::PLD_ERR_TIMEOUT as i32), Some(ErrorKind::Timeout));
-        assert_eq!(kind(pld_status::PLD_ERR_INTERNAL as i32), Some(ErrorKind::Internal));
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_kinds() {
+        use ErrorKind::*;
+        use pld_status::*;
+        let pairs = [
+            (PLD_ERR_INVALID_ARGUMENT, InvalidArgument),
+            (PLD_ERR_INVALID_STATE, InvalidState),
+            (PLD_ERR_BUSY, Busy),
+            (PLD_ERR_VERSION, Version),
+            (PLD_ERR_FORKED, Forked),
+            (PLD_ERR_PARSE, Parse),
+            (PLD_ERR_VERIFY, Verify),
+            (PLD_ERR_UNSUPPORTED, Unsupported),
+            (PLD_ERR_NO_MEMORY, NoMemory),
+            (PLD_ERR_NO_SPACE, NoSpace),
+            (PLD_ERR_IO, Io),
+            (PLD_ERR_TIMEOUT, Timeout),
+            (PLD_ERR_PEER_LOST, PeerLost),
+            (PLD_ERR_ABORTED, Aborted),
+            (PLD_ERR_MISMATCH, Mismatch),
+            (PLD_ERR_OUT_OF_BOUNDS, OutOfBounds),
+            (PLD_ERR_ARITHMETIC, Arithmetic),
+            (PLD_ERR_INTERNAL, Internal),
+        ];
+        for (status, expected) in pairs {
+            assert_eq!(kind(status as i32), Some(expected));
+        }
     }
 }
