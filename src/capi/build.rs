@@ -16,7 +16,8 @@ use super::guard;
 use super::handle::{CAPACITY, MISTAKEN, Tag, Unusable};
 use super::host::pld_buffer_t;
 use super::pointer::{Dims, Scalars, Text};
-use super::program::{State, pld_program_t};
+use super::program::{State, invalid_state, pld_program_t};
+use super::reserve;
 use super::scalar::pld_scalar_t;
 use super::tensor::pld_tensor_t;
 use super::tile::pld_tile_t;
@@ -33,20 +34,21 @@ pub(super) fn build<R: Returned>(
     let tag = p.tag;
     let result = guard::caught(|| match &mut p.state {
         State::Building(builder) => {
+            reserve::ensure(0)?;
             let mut call_state = Call { builder, tag };
             let returned = call(&mut call_state);
             Ok(returned.and_then(|r| call_state.handle(r)).unwrap_or(R::MISTAKEN))
         }
         State::Finished(_) => {
-            let why = "a builder call came after pld_program_finish";
-            p.state = State::Refused(why.into());
-            Err(Error::new(ErrorKind::InvalidState, why))
+            let late = invalid_state("a builder call came after pld_program_finish");
+            p.state = State::Refused(late.clone());
+            Err(late)
         }
-        State::Refused(why) => Err(Error::new(ErrorKind::InvalidState, why.clone())),
+        State::Refused(error) => Err(error.clone()),
     });
     result.unwrap_or_else(|error| {
-        if error.kind == ErrorKind::Internal {
-            p.state = State::Refused(error.message.clone());
+        if matches!(error.kind, ErrorKind::Internal | ErrorKind::NoMemory) {
+            p.state = State::Refused(error.clone());
         }
         guard::fail(error);
         R::MISTAKEN

@@ -13,8 +13,13 @@ use super::log::Log;
 use super::options::{CompileOptions, CompileOptionsOut};
 use super::pointer::{Args, Executable, World};
 use super::program::pld_program_t;
+use super::reserve;
 use super::run::pld_run_t;
 use super::status::pld_status_t;
+
+/// Memory that compiling takes at most, for a program and for each of its ops.
+const MEMORY: usize = 8 << 20;
+const MEMORY_OF_OP: usize = 64 << 10;
 
 /// A program compiled for a world. It keeps the world's memory alive. Any number of threads may use it, but a world is
 /// used by one call at a time: a launch, reset or compile of another thread meanwhile gets `PLD_ERR_BUSY`.
@@ -66,6 +71,7 @@ pub extern "C" fn pld_compile(
         let options = options.read()?;
         let options =
             runtime::CompileOptions { persistent: options.persistent != 0, unchecked: options.unchecked != 0 };
+        reserve::ensure(MEMORY + program.ops.len() * MEMORY_OF_OP)?;
         let begin = Instant::now();
         let executable = runtime::Executable::compile(program, &w.world, &options)
             .inspect_err(|error| w.log.error("not compiled", error))?;
@@ -104,6 +110,7 @@ pub extern "C" fn pld_submit(
     guard::status(|| {
         let out = out_run.ok_or_else(|| Error::invalid("out_run is NULL"))?;
         let x = x.get("the executable")?;
+        reserve::ensure(0)?;
         let run = x.logged(Arguments::with(args, nargs, |args| x.executable.submit(args)))?;
         out.write(Box::into_raw(Box::new(pld_run_t { run })));
         Ok(())

@@ -12,6 +12,7 @@ mod guard;
 mod handle;
 mod options;
 mod pointer;
+mod reserve;
 
 pub mod arg;
 pub mod control;

@@ -11,6 +11,7 @@ use crate::verify;
 use super::guard;
 use super::handle::Tag;
 use super::pointer::Text;
+use super::reserve;
 use super::status::pld_status_t;
 
 /// A program and, until it is finished, its builder.
@@ -28,8 +29,8 @@ pub(super) enum State {
     Building(Box<Builder>),
     /// It has been verified.
     Finished(Arc<Program>),
-    /// It cannot be used any more, for this reason.
-    Refused(String),
+    /// It cannot be used any more, and every call says this.
+    Refused(Error),
 }
 
 impl pld_program_t {
@@ -39,14 +40,21 @@ impl pld_program_t {
 
     /// The program, if it is finished.
     pub(super) fn finished(&self) -> Result<&Arc<Program>> {
-        let why = match &self.state {
-            State::Finished(program) => return Ok(program),
-            State::Building(_) => "the program is not finished: pld_program_finish comes first",
-            State::Refused(why) => why,
-        };
-        Err(Error::new(ErrorKind::InvalidState, why))
+        match &self.state {
+            State::Finished(program) => Ok(program),
+            State::Building(_) => Err(invalid_state("the program is not finished: pld_program_finish comes first")),
+            State::Refused(error) => Err(error.clone()),
+        }
     }
 }
+
+/// A call that the program is not in the state for.
+pub(super) fn invalid_state(message: &str) -> Error {
+    Error::new(ErrorKind::InvalidState, message)
+}
+
+/// Memory that verifying, printing or parsing a usual program takes at most.
+const MEMORY: usize = 2 << 20;
 
 /// How bad a finding is: a value of `enum pld_severity`.
 pub type pld_severity_t = u32;
@@ -95,7 +103,9 @@ pub type pld_write_fn = Option<extern "C" fn(text: *const c_char, size: usize, u
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_program_create(name: Text) -> *mut pld_program_t {
     guard::value(std::ptr::null_mut(), || {
-        let builder = Builder::new(name.str("name")?);
+        let name = name.str("name")?;
+        reserve::ensure(0)?;
+        let builder = Builder::new(name);
         Ok(pld_program_t::new(State::Building(Box::new(builder))))
     })
 }
@@ -116,14 +126,13 @@ pub extern "C" fn pld_program_finish(
 ) -> pld_status_t {
     guard::status(|| {
         let p = p.ok_or_else(|| Error::invalid("the program is NULL"))?;
-        let refused = State::Refused("the program did not pass pld_program_finish".into());
-        let builder = match std::mem::replace(&mut p.state, refused) {
-            State::Building(builder) => builder,
-            other => {
-                p.state = other;
-                return Err(Error::new(ErrorKind::InvalidState, "the program is finished already"));
-            }
-        };
+        match &p.state {
+            State::Building(_) => reserve::ensure(MEMORY)?,
+            State::Finished(_) => return Err(invalid_state("the program is finished already")),
+            State::Refused(error) => return Err(error.clone()),
+        }
+        let refused = State::Refused(invalid_state("the program did not pass pld_program_finish"));
+        let State::Building(builder) = std::mem::replace(&mut p.state, refused) else { return Ok(()) };
         p.state = State::Finished(Arc::new(checked(builder.finish(), ErrorKind::Verify, callback, user_data)?));
         Ok(())
     })
@@ -146,6 +155,8 @@ pub extern "C" fn pld_program_parse(
     guard::status(|| {
         let out = out_program.ok_or_else(|| Error::invalid("out_program is NULL"))?;
         let text = text.str_of_size(size, "text")?;
+        // A character of text becomes at most that much of a program.
+        reserve::ensure(text.len().saturating_mul(64).saturating_add(MEMORY))?;
         let file = if file.get().is_some() { file.str("file")? } else { "text" };
         let program = checked(ir::parse::parse(text, file), ErrorKind::Parse, callback, user_data)?;
         out.write(pld_program_t::new(State::Finished(Arc::new(program))));
@@ -166,7 +177,9 @@ pub extern "C" fn pld_program_print(
     guard::status(|| {
         let p = p.ok_or_else(|| Error::invalid("the program is NULL"))?;
         let write = write.ok_or_else(|| Error::invalid("write is NULL"))?;
-        let text = ir::print::print(p.finished()?);
+        let program = p.finished()?;
+        reserve::ensure(MEMORY)?;
+        let text = ir::print::print(program);
         match write(text.as_ptr().cast(), text.len(), user_data) {
             0 => Ok(()),
             code => Err(Error::new(ErrorKind::Io, format!("write returned {code}"))),

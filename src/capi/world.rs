@@ -14,7 +14,11 @@ use super::guard;
 use super::log::{Log, UserData, pld_log_fn, pld_log_level, pld_log_level_t};
 use super::options::{WorldOptions, WorldOptionsOut};
 use super::pointer::{Text, World};
+use super::reserve;
 use super::status::pld_status_t;
+
+/// Memory that a world takes at most, besides windows and threads.
+const MEMORY: usize = 1 << 20;
 
 /// A world. Any number of threads may use it at once, until one destroys it.
 pub struct pld_world_t {
@@ -183,6 +187,7 @@ pub extern "C" fn pld_world_create(
         let options = options.read()?;
         options.check_transport("pld_world_create", pld_transport::PLD_TRANSPORT_THREAD, "pld_world_join")?;
         let log = options.log()?;
+        reserve::ensure(MEMORY)?;
         let world = runtime::World::create(options.nranks, &options.runtime()?);
         out.write(made(world, log)?);
         Ok(())
@@ -205,6 +210,7 @@ pub extern "C" fn pld_world_join(
         let options = options.read()?;
         options.check_transport("pld_world_join", pld_transport::PLD_TRANSPORT_SHM, "pld_world_create")?;
         let log = options.log()?;
+        reserve::ensure(MEMORY)?;
         let given = options.nranks > 0;
         if given && options.rank >= options.nranks {
             return Err(Error::invalid(format!("rank {} is not one of {} ranks", options.rank, options.nranks)));

@@ -84,13 +84,13 @@ static void with_limit(int resource, const char *name, rlim_t limit) {
 }
 
 int main(void) {
-  static const size_t kib[] = {0,    64,   128,  256,   512,   1024,  1536,  2048,  3072,   4096,   6144,
-                               8192, 12288, 16384, 24576, 32768, 49152, 65536, 98304, 131072, 262144};
-  size_t used = address_space(), i;
+  size_t kib;
+  size_t used = address_space();
   rlim_t descriptors;
   test_deadline(240);
   with_limit(RLIMIT_AS, "address space", RLIM_INFINITY);
-  for (i = 0; i < COUNT(kib); i++) with_limit(RLIMIT_AS, "address space", used + kib[i] * 1024);
+  for (kib = 0; kib < 4096; kib += 28) with_limit(RLIMIT_AS, "address space", used + kib * 1024);
+  for (; kib < 262144; kib += kib / 8) with_limit(RLIMIT_AS, "address space", used + kib * 1024);
   for (descriptors = 3; descriptors <= 16; descriptors++) with_limit(RLIMIT_NOFILE, "descriptors", descriptors);
   with_limit(RLIMIT_NPROC, "processes", 0);
   return 0;

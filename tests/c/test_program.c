@@ -129,6 +129,63 @@ static pld_program_t *everything(void) {
   return p;
 }
 
+/* A piece of a mixture-of-experts dispatch: rows go to the ranks that the indices say, each into its own lane. */
+static void routed_rows(void) {
+  enum { D = 64, T = 8, TOPK = 2, LANE = 16 };
+  static const char *const expected[] = {
+      "for t in 0..clamp(num_tokens, 0, 8) {",
+      "eid = indices[t, k]",
+      "put recv_x[row, 0] @dst <- x[t, 0] [1, 64]",
+  };
+  pld_program_t *p = pld_program_create("moe_piece");
+  pld_entry_t entry = pld_entry_begin(p, "push_rows");
+  pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_I8, PLD_DIMS(T, D), PLD_IN);
+  pld_tensor_t indices = pld_param_tensor(p, "indices", PLD_DTYPE_I32, PLD_DIMS(T, TOPK), PLD_IN);
+  pld_tensor_t recv_x = pld_param_window(p, "recv_x", PLD_DTYPE_I8,
+                                         PLD_DIMS(pld_dim_of(p, pld_mul(p, pld_world_size(p), PLD_INT(LANE))), D));
+  pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32), num_tokens = pld_param_scalar(p, "num_tokens", PLD_DTYPE_I32);
+  pld_scalar_t world = pld_world_size(p), r, tokens;
+  pld_tensor_t xs, is;
+  pld_buffer_t buffer;
+  const char *text;
+  size_t i;
+  pld_at_begin(p, "dispatch_push");
+  {
+    pld_array_t slot = pld_array(p, "slot", PLD_DTYPE_I32, PLD_WORLD, PLD_INT(0));
+    pld_scalar_t t = pld_let(p, "t", pld_for_begin(p, PLD_INT(0), pld_clamp(p, num_tokens, PLD_INT(0), PLD_INT(T))));
+    pld_scalar_t k = pld_let(p, "k", pld_for_begin(p, PLD_INT(0), PLD_INT(TOPK)));
+    pld_scalar_t eid = pld_let(p, "eid", pld_read(p, indices, PLD_AT(t, k)));
+    pld_scalar_t dst = pld_let(p, "dst", pld_mod(p, eid, world));
+    pld_if_begin(p, pld_ge(p, eid, PLD_INT(0)));
+    {
+      pld_scalar_t s = pld_array_get(p, slot, dst);
+      pld_scalar_t row = pld_let(p, "row", pld_sum(p, pld_mul(p, me, PLD_INT(LANE)), s));
+      pld_array_set(p, slot, dst, pld_add(p, s, PLD_INT(1)));
+      pld_put(p, recv_x, dst, x, PLD_REGION(PLD_AT(row, PLD_INT(0)), PLD_AT(t, PLD_INT(0)), PLD_DIMS(1, D)));
+    }
+    pld_if_end(p);
+    pld_for_end(p);
+    pld_for_end(p);
+  }
+  pld_task_end(p);
+  pld_entry_end(p);
+  xs = pld_host_tensor(p, "xs", PLD_DTYPE_I8, PLD_DIMS(PLD_WORLD, T, D), PLD_IN);
+  is = pld_host_tensor(p, "is", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, T, TOPK), PLD_IN);
+  tokens = pld_host_scalar(p, "tokens", PLD_DTYPE_I32);
+  buffer = pld_alloc_window_bytes(p, "recv_buf", pld_mul(p, pld_world_size(p), PLD_INT(LANE * D)));
+  r = pld_ranks_begin(p, PLD_INT(0), pld_world_size(p));
+  pld_dispatch(p, entry, r,
+               PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, r)), pld_of_tensor(pld_slice_rank(p, is, r)),
+                        pld_of_tensor(pld_window(p, buffer, PLD_DTYPE_I8,
+                                                 PLD_DIMS(pld_dim_of(p, pld_mul(p, world, PLD_INT(LANE))), D))),
+                        pld_of_scalar(r), pld_of_scalar(tokens)));
+  pld_ranks_end(p);
+  CHECK_OK(pld_program_finish(p, test_print_diagnostic, NULL));
+  text = printed(p);
+  for (i = 0; i < COUNT(expected); i++) CHECK_CONTAINS(text, expected[i]);
+  pld_program_destroy(p);
+}
+
 int main(void) {
   static const char *const expected[] = {
       "program everything",
@@ -174,5 +231,7 @@ int main(void) {
   p = everything();
   pld_program_destroy(p);
   pld_program_destroy(NULL);
+
+  routed_rows();
   return 0;
 }

@@ -70,7 +70,7 @@ static void in_order(void) {
   CHECK_OK(pld_launch(x, &arg, 1));
   CHECK(ys[0] == (1 << 11) - 1 && ys[1] == 101 * (1 << 11) - 1);
   for (i = 0; i < COUNT(runs); i++) {
-    CHECK(pld_run_done(runs[i]) == 1);
+    CHECK_OK(pld_run_wait(runs[i], -1));
     pld_run_destroy(runs[i]);
   }
   pld_executable_destroy(x);
