@@ -18,7 +18,7 @@ NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest ru
 demo: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
 	cmake --build target/examples -j $(JOBS) >/dev/null
-	target/examples/allreduce --ranks 2 --print
+	target/examples/allreduce --ranks 2
 	target/examples/allreduce --ranks 4
 	target/examples/allreduce --ranks 2 --processes
 	target/examples/allreduce --ranks 4 --processes
@@ -30,8 +30,9 @@ setup:
 	scripts/setup.sh cmake g++ pkg-config nm valgrind
 
 package: setup
-	cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
-	cmake --build $(BUILD) -j $(JOBS)
+	$(CARGO) build --release --locked --lib
+	cmake -S . -B $(BUILD) -DPLD_LIBRARY=$(CURDIR)/target/release/libpld.so -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	cmake --build $(BUILD) >/dev/null
 	cmake --install $(BUILD) >/dev/null
 
 lint: setup

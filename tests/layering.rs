@@ -103,7 +103,7 @@ fn first_name(path: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The sources of the library. What stands at its root only names the layers, and unit tests may use what they like.
+/// The sources of the library, without files of tests; what stands at its root only names the layers.
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
@@ -118,8 +118,8 @@ fn sources() -> Vec<Source> {
             let inside = path.strip_prefix(&root).expect("a path below src");
             let layer = inside.components().next().expect("a name").as_os_str().to_string_lossy();
             let layer = layer.trim_end_matches(".rs").to_owned();
-            let tests = path.file_name().is_some_and(|name| name == "tests.rs");
-            if path.extension().is_some_and(|e| e == "rs") && layer != "lib" && !tests {
+            let test = path.ends_with("tests.rs");
+            if path.extension().is_some_and(|e| e == "rs") && layer != "lib" && !test {
                 let text = fs::read_to_string(&path).expect("a source");
                 let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
                 let code = code.collect::<Vec<_>>().join("\n");

@@ -136,7 +136,7 @@ mod tests {
         static RESERVE: Reserve = Reserve::new();
         let first = RESERVE.take(layout(3, 1));
         let second = RESERVE.take(layout(100, 64));
-        assert!(RESERVE.owns(first) && RESERVE.owns(second) && second as usize % 64 == 0);
+        assert!(RESERVE.owns(first) && RESERVE.owns(second) && (second as usize).is_multiple_of(64));
         assert!(second as usize >= first as usize + 3);
         assert!(RESERVE.take(layout(SIZE, 1)).is_null());
         assert!(!RESERVE.is_free());

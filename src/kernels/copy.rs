@@ -10,33 +10,34 @@
 #[cfg(target_arch = "x86_64")]
 const ALWAYS_CACHED: usize = 256 << 10;
 
-/// `fn(dst, src, bytes)`: the regions do not overlap.
+/// `fn(dst, src, bytes)`: the regions may overlap.
 pub(super) unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     if bytes > ALWAYS_CACHED {
-        // SAFETY: the caller gives two regions of this size that do not overlap.
+        // SAFETY: the caller gives two regions of this size.
         return unsafe { copy_large(dst, src, bytes) };
     }
     // SAFETY: as above.
-    unsafe { dst.copy_from_nonoverlapping(src, bytes) }
+    unsafe { dst.copy_from(src, bytes) }
 }
 
 /// A function of its own, so that a small copy is a comparison and a jump to memcpy.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 unsafe fn copy_large(dst: *mut u8, src: *const u8, bytes: usize) {
-    // SAFETY: the caller gives two regions of this size that do not overlap.
+    let apart = dst.addr().abs_diff(src.addr()) >= bytes;
+    // SAFETY: the caller gives two regions of this size.
     unsafe {
-        if bytes > stream::border() {
+        if apart && bytes > stream::border() {
             stream::copy(dst, src, bytes);
             stream::fence();
         } else {
-            dst.copy_from_nonoverlapping(src, bytes);
+            dst.copy_from(src, bytes);
         }
     }
 }
 
-/// `fn(dst, dst_stride, src, src_stride, rows, row_bytes)`: the regions do not overlap.
+/// `fn(dst, dst_stride, src, src_stride, rows, row_bytes)`: one row after the other; the regions may overlap.
 pub(super) unsafe extern "C" fn copy_2d(
     dst: *mut u8,
     dst_stride: usize,
@@ -50,16 +51,20 @@ pub(super) unsafe extern "C" fn copy_2d(
         return unsafe { copy(dst, src, rows * row_bytes) };
     }
     #[cfg(target_arch = "x86_64")]
-    if row_bytes >= stream::LEAST && rows * row_bytes > ALWAYS_CACHED && rows * row_bytes > stream::border() {
+    if row_bytes >= stream::LEAST
+        && rows * row_bytes > ALWAYS_CACHED
+        && rows * row_bytes > stream::border()
+        && dst.addr().abs_diff(src.addr()) >= rows * dst_stride.max(src_stride)
+    {
         for row in 0..rows {
-            // SAFETY: the caller gives rows of this size at these strides that do not overlap.
+            // SAFETY: the caller gives rows of this size at these strides, and the regions are apart.
             unsafe { stream::copy(dst.add(row * dst_stride), src.add(row * src_stride), row_bytes) };
         }
         return stream::fence();
     }
     for row in 0..rows {
-        // SAFETY: as above.
-        unsafe { dst.add(row * dst_stride).copy_from_nonoverlapping(src.add(row * src_stride), row_bytes) };
+        // SAFETY: the caller gives rows of this size at these strides.
+        unsafe { dst.add(row * dst_stride).copy_from(src.add(row * src_stride), row_bytes) };
     }
 }
 

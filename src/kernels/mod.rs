@@ -83,7 +83,7 @@ impl Kernels {
         self.level
     }
 
-    /// `fn(dst: *mut u8, src: *const u8, bytes: usize)`: copies. The regions do not overlap.
+    /// `fn(dst: *mut u8, src: *const u8, bytes: usize)`: copies, as if through a buffer if the regions overlap.
     pub fn copy(&self) -> *const u8 {
         copy::copy as *const u8
     }

@@ -1,5 +1,6 @@
 //! What generated code calls when its fast path does not suffice.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -55,11 +56,13 @@ impl Context<'_> {
     /// Blocks until the cell compares; false if the launch has failed.
     fn wait(&self, cell: &AtomicI32, expected: i32, cmp: u32, site: u32) -> bool {
         let (core, image) = (self.core, self.image);
-        let compares = || {
+        // Once is enough: a cell that compares may have changed again before anybody looks a second time.
+        let compared = Cell::new(false);
+        let over = || {
             let value = cell.load(Ordering::Acquire);
-            if cmp == 0 { value == expected } else { value >= expected }
+            compared.set(if cmp == 0 { value == expected } else { value >= expected });
+            compared.get() || core.failed()
         };
-        let over = || compares() || core.failed();
         if !core.patience.spin(over) {
             let control = core.board.control(self.rank);
             let waiting = Waiting { cell: image.windows.offset(self.rank, cell), expected, cmp, site };
@@ -70,6 +73,6 @@ impl Context<'_> {
             });
             control.end_wait();
         }
-        compares()
+        compared.get()
     }
 }

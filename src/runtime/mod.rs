@@ -11,6 +11,7 @@ mod args;
 mod cells;
 mod control;
 mod core;
+mod cores;
 mod executable;
 mod failure;
 mod fork;

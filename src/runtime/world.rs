@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::control::Board;
 use super::core::{Core, deadline};
+use super::cores::shared_cores;
 use super::threads::{self, QUIT, spawn_rank};
 use super::wait::{Patience, WaitPolicy};
 use crate::error::{Error, ErrorKind, Result};
@@ -77,7 +78,8 @@ impl World {
     ) -> Result<Arc<World>> {
         let nranks = transport.nranks();
         let board = Board::new(transport.allocate(Board::bytes(nranks), deadline)?, nranks);
-        let patience = Patience::new(options.wait, nranks);
+        let crowded = nranks as usize > shared_cores(&*transport, deadline)?;
+        let patience = Patience::new(options.wait, crowded);
         let core = Arc::new(Core::new(transport, board, rank, options.timeout, patience)?);
         let world = Arc::new(World { core, threads: Mutex::default() });
         for rank in world.core.local.clone().skip(1) {
