@@ -109,6 +109,8 @@ impl pld_arg_t {
         self.kind == kind as pld_arg_kind_t
     }
 
+    // On the launch path: a result that is returned through memory would be written and read in different widths.
+    #[inline(always)]
     fn read(&self) -> Result<Arg<'_>> {
         if self.is(pld_arg_kind::PLD_ARG_TENSOR) {
             self.tensor.read().map(Arg::Tensor)
@@ -125,6 +127,7 @@ impl pld_arg_t {
 }
 
 impl pld_tensor_arg_t {
+    #[inline(always)]
     fn read(&self) -> Result<TensorArg<'_>> {
         if let Some(managed) = self.dlpack.get() {
             return managed.dl_tensor.read();

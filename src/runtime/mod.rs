@@ -17,6 +17,7 @@ mod failure;
 mod fork;
 mod hooks;
 mod launch;
+mod memo;
 mod report;
 mod run;
 mod threads;

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Instant;
 
-use pld_sync::{Progress, Rotation};
+use pld_sync::{Horizon, Progress, Rotation};
 
 use super::control::Board;
 use crate::error::{Error, ErrorKind, Result};
@@ -15,14 +15,20 @@ use crate::transport::{Memory, Transport};
 /// Bytes before the first set: a page, so that windows begin on one.
 const HEADER: usize = 4096;
 
-/// Largest windows of a rank that are kept three times.
-const MOST_ROTATED: usize = 1 << 20;
+/// Most bytes of a rank for all sets of windows together, and most sets. With fewer than three sets ranks would wait for
+/// one another's zeroing; then one set and the barrier that it makes are as good.
+const MOST_BYTES: usize = 3 << 20;
+const MOST_SETS: usize = 8;
+const LEAST_SETS: usize = 3;
 
 /// Windows of all ranks.
 pub(super) struct Windows {
     memory: Memory,
     nranks: u32,
     rotation: Rotation,
+    /// One a rank of this process, of which `first` is the first.
+    horizons: Box<[Horizon]>,
+    first: u32,
     /// Bytes from one set to the next.
     set_bytes: usize,
     /// Launches see what the launch before left.
@@ -43,13 +49,18 @@ impl Windows {
         deadline: Instant,
     ) -> Result<Self> {
         let persistent = persistent || bytes == 0;
-        let sets = if persistent || bytes > MOST_ROTATED { 1 } else { 3 };
+        let sets = match MOST_BYTES.checked_div(bytes).unwrap_or(1).min(MOST_SETS) {
+            sets if persistent || sets < LEAST_SETS => 1,
+            sets => sets as u64,
+        };
         let Some(part) = Self::part(bytes, sets) else {
             return Err(Error::new(ErrorKind::NoSpace, format!("windows of {bytes} bytes exceed the address space")));
         };
         let memory = transport.allocate(part, deadline)?;
         let rotation = Rotation { sets };
-        Ok(Self { memory, nranks: transport.nranks(), rotation, set_bytes: bytes, persistent })
+        let horizons = transport.local().map(|_| Horizon::new()).collect();
+        let first = transport.local().start;
+        Ok(Self { memory, nranks: transport.nranks(), rotation, horizons, first, set_bytes: bytes, persistent })
     }
 
     /// Bytes between neighbouring ranks.
@@ -104,29 +115,33 @@ impl Windows {
         Some(cell.load(Ordering::Relaxed))
     }
 
-    /// Does what zeroing of `rank`'s copies is due, and tells the peers.
-    fn advance(&self, board: &Board, rank: u32) {
+    /// Does what zeroing of `rank`'s copies is possible; says whether there was any.
+    fn advance(&self, rank: u32) -> bool {
         // SAFETY: the set is inside the rank's part, and by the rules of the rotation nobody uses it now.
         let zero = |set| unsafe { self.set(rank, set).write_bytes(0, self.set_bytes) };
-        if self.rotation.advance(self.progress(rank), || self.all(), zero) {
-            board.open_gates(rank);
-        }
+        self.rotation.advance(self.progress(rank), self.all(), zero)
     }
 
-    /// The windows of `launch` are clean on every rank. Zeroes own copies on the way.
+    /// The windows of `launch` are clean on every rank. If not, zeroes what it can.
     pub(super) fn may_begin(&self, board: &Board, rank: u32, launch: u64) -> bool {
-        self.persistent || {
-            self.advance(board, rank);
-            self.rotation.may_begin(launch, self.all())
-        }
+        let horizon = &self.horizons[(rank - self.first) as usize];
+        let clean = || self.persistent || self.rotation.may_begin(launch, horizon, || self.all());
+        clean()
+            || self.advance(rank) && {
+                board.open_gates(rank);
+                clean()
+            }
     }
 
     /// `rank` has done `launch`.
     pub(super) fn end(&self, board: &Board, rank: u32, launch: u64) {
-        self.progress(rank).set_done(launch + 1);
+        let progress = self.progress(rank);
+        progress.set_done(launch + 1);
         if !self.persistent {
+            if self.rotation.is_due(progress, launch + 1) {
+                self.advance(rank);
+            }
             board.open_gates(rank);
-            self.advance(board, rank);
         }
     }
 

@@ -48,6 +48,18 @@ impl Bell {
         }
     }
 
+    /// Rings after a change that was itself a sequentially consistent read-modify-write: it and the load below take part
+    /// in the one order of such operations and of the sleeper's fence, so no fence of our own is needed.
+    #[inline]
+    pub fn ring_after_rmw(&self) {
+        // The model knows sequential consistency of fences only.
+        #[cfg(loom)]
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) != 0 {
+            self.wake();
+        }
+    }
+
     /// The second half of [`Bell::ring`], for a ringer that has found the sleepers itself.
     pub fn wake(&self) {
         // Release: a sleeper that draws its ticket after this one also sees the change.

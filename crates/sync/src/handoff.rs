@@ -51,17 +51,19 @@ impl Handoff {
     }
 
     /// Posts a job and returns its number. Only one thread posts, when the job before has finished.
+    #[inline]
     pub fn post(&self, words: [u64; WORDS]) -> u64 {
         for (slot, word) in self.post.words.iter().zip(words) {
             slot.store(word, Ordering::Relaxed);
         }
-        let number = self.post.number.load(Ordering::Relaxed) + 1;
-        self.post.number.store(number, Ordering::Release);
-        self.start.ring();
+        // A read-modify-write reaches the workers sooner than a store, which first waits in the store buffer.
+        let number = self.post.number.fetch_add(1, Ordering::SeqCst) + 1;
+        self.start.ring_after_rmw();
         number
     }
 
     /// The job after job number `last`, if it is posted.
+    #[inline]
     pub fn next(&self, last: u64) -> Option<Job> {
         let number = self.post.number.load(Ordering::Acquire);
         (number != last)
@@ -74,12 +76,14 @@ impl Handoff {
     }
 
     /// Worker `worker` has finished job `number`.
+    #[inline]
     pub fn finish(&self, worker: usize, number: u64) {
-        self.workers[worker].0.store(number, Ordering::Release);
-        self.finish.ring();
+        self.workers[worker].0.swap(number, Ordering::SeqCst);
+        self.finish.ring_after_rmw();
     }
 
     /// All workers have finished job `number`.
+    #[inline]
     pub fn finished(&self, number: u64) -> bool {
         self.workers.iter().all(|w| w.0.load(Ordering::Acquire) >= number)
     }

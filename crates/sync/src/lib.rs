@@ -12,7 +12,7 @@ pub mod progress;
 
 pub use bell::Bell;
 pub use handoff::Handoff;
-pub use progress::{Progress, Rotation};
+pub use progress::{Horizon, Progress, Rotation};
 
 /// The atomics of the standard library, or loom's when a model runs.
 mod atomic {

@@ -10,8 +10,11 @@
 //! Both counters are written with release and read with acquire ordering, so accesses of launch `z` happen before
 //! zeroing `z`, which happens before accesses of launch `z + n`. Nobody waits in a circle: take the ranks that are
 //! furthest behind, about to begin launch `m`. All have done every launch before `m`, so each can do all zeroings up to
-//! `m - 1`, and then begin. With three sets a rank finds its peers one launch behind at worst when the program makes
-//! them wait for one another, so neither rule ever blocks; with one set they are a barrier before and after zeroing.
+//! `m - 1`, and then begin. With one set the rules are a barrier before and after zeroing.
+//!
+//! Looking at the peers costs a cache miss each, so a rank remembers what it saw ([`Horizon`]) and does its zeroings in
+//! batches, half of the sets at a time: peers find them done long before they need them, and most launches look at
+//! nobody.
 
 use crate::atomic::{AtomicU64, Ordering};
 
@@ -30,27 +33,49 @@ impl Progress {
     }
 
     /// Launches that the rank has done.
+    #[inline]
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Acquire)
     }
 
     /// Zeroings that the rank has done.
+    #[inline]
     pub fn zeroed(&self) -> u64 {
         self.zeroed.load(Ordering::Acquire)
     }
 
     /// The rank has done `launches` launches.
+    #[inline]
     pub fn set_done(&self, launches: u64) {
         self.done.store(launches, Ordering::Release);
     }
 
     /// The rank has done `zeroings` zeroings.
+    #[inline]
     pub fn set_zeroed(&self, zeroings: u64) {
         self.zeroed.store(zeroings, Ordering::Release);
     }
 }
 
 impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How many zeroings all ranks had done when a rank last looked. Its own: nobody else reads or writes it.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Horizon(AtomicU64);
+
+impl Horizon {
+    /// Nothing seen yet.
+    pub fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+}
+
+impl Default for Horizon {
     fn default() -> Self {
         Self::new()
     }
@@ -65,31 +90,40 @@ pub struct Rotation {
 
 impl Rotation {
     /// The set that `launch` uses.
+    #[inline]
     pub fn set(self, launch: u64) -> u64 {
         launch % self.sets
     }
 
-    /// `launch` may begin: every rank has zeroed what it will use.
-    pub fn may_begin<'a>(self, launch: u64, mut ranks: impl Iterator<Item = &'a Progress>) -> bool {
+    /// `launch` may begin: every rank has zeroed what it will use. Looks at the ranks only if `horizon` does not tell.
+    pub fn may_begin<'a, Ranks: Iterator<Item = &'a Progress>>(
+        self,
+        launch: u64,
+        horizon: &Horizon,
+        ranks: impl FnOnce() -> Ranks,
+    ) -> bool {
         let needed = (launch + 1).saturating_sub(self.sets);
-        ranks.all(|rank| rank.zeroed() >= needed)
+        horizon.0.load(Ordering::Relaxed) >= needed || {
+            let zeroed = ranks().map(Progress::zeroed).min().unwrap_or(needed);
+            horizon.0.store(zeroed, Ordering::Relaxed);
+            zeroed >= needed
+        }
     }
 
-    /// Does every zeroing of `me` that is due, with `zero` for a set. Says whether there was one.
-    pub fn advance<'a, Ranks: Iterator<Item = &'a Progress>>(
-        self,
-        me: &Progress,
-        ranks: impl Fn() -> Ranks,
-        mut zero: impl FnMut(u64),
-    ) -> bool {
-        let before = me.zeroed();
-        let mut zeroing = before;
-        while ranks().all(|rank| rank.done() > zeroing) {
-            zero(self.set(zeroing));
-            zeroing += 1;
-            me.set_zeroed(zeroing);
+    /// So many zeroings of `me` are outstanding after `launches` launches that peers may soon need them.
+    #[inline]
+    pub fn is_due(self, me: &Progress, launches: u64) -> bool {
+        launches > me.zeroed() + self.sets / 2
+    }
+
+    /// Does every zeroing of `me` that is possible, with `zero` for a set. Says whether there was one.
+    pub fn advance<'a>(self, me: &Progress, ranks: impl Iterator<Item = &'a Progress>, zero: impl FnMut(u64)) -> bool {
+        let (before, possible) = (me.zeroed(), ranks.map(Progress::done).min().unwrap_or(0));
+        (before..possible).map(|zeroing| self.set(zeroing)).for_each(zero);
+        if possible > before {
+            me.set_zeroed(possible);
         }
-        zeroing != before
+        possible > before
     }
 }
 
@@ -113,22 +147,20 @@ mod model {
     unsafe impl<const SETS: usize> Sync for World<SETS> {}
 
     fn run<const SETS: usize>(world: &World<SETS>, me: usize, launches: u64) {
-        let rotation = Rotation { sets: SETS as u64 };
+        let (rotation, horizon) = (Rotation { sets: SETS as u64 }, Horizon::new());
         let advance = || {
             rotation.advance(
                 &world.progress[me],
-                || world.progress.iter(),
+                world.progress.iter(),
                 // SAFETY: every rank has done the launch that used the set.
                 |set| world.windows[me][set as usize].with_mut(|w| unsafe { *w = 0 }),
-            );
+            )
         };
         for launch in 0..launches {
-            loop {
-                advance();
-                if rotation.may_begin(launch, world.progress.iter()) {
-                    break;
+            while !rotation.may_begin(launch, &horizon, || world.progress.iter()) {
+                if !advance() {
+                    thread::yield_now();
                 }
-                thread::yield_now();
             }
             let window = &world.windows[1 - me][rotation.set(launch) as usize];
             // SAFETY: in a launch only this rank touches its peer's copy.
@@ -137,7 +169,9 @@ mod model {
                 *w = launch + 1;
             });
             world.progress[me].set_done(launch + 1);
-            advance();
+            if rotation.is_due(&world.progress[me], launch + 1) {
+                advance();
+            }
         }
     }
 
