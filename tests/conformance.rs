@@ -3,17 +3,14 @@
 //! A vector is a program in `tests/conformance/` or `examples/pld/`, its inputs, and the right outputs, as formulas of
 //! rank and position. A later transport joins by one more function at the end of this file.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use half::{bf16, f16};
 use pld::ir::{self, DType};
 use pld::runtime::{Arg, CompileOptions, Executable, TensorArg, World, WorldOptions};
 use pld::transport::shm::{Bootstrap, ShmOptions};
-
-#[path = "support/processes.rs"]
-mod processes;
+use pld_test_ranks::{DEADLINE, Job};
 
 /// Value of element `i` (row-major) on rank `r` of `p`.
 type Formula = fn(p: i64, r: i64, i: i64) -> f64;
@@ -393,27 +390,27 @@ fn over_threads(nranks: u32) {
     }
 }
 
-const DEADLINE: Duration = Duration::from_secs(90);
-
 fn over_processes(nranks: u32) {
-    processes::run_ranks("as_a_rank", nranks, DEADLINE);
+    for outcome in Job::start("vectors", nranks).outcomes() {
+        assert_eq!(outcome.done(), "");
+    }
 }
 
 /// Not a test of its own: what each process of `over_processes` runs.
 #[test]
-fn as_a_rank() {
-    let Some(me) = processes::this_rank() else { return };
-    let options = ShmOptions {
-        bootstrap: Bootstrap::File(PathBuf::from(&me.meeting_point)),
-        rank: Some(me.rank),
-        nranks: Some(me.nranks),
-        deadline: Instant::now() + DEADLINE,
-        agreement: Vec::new(),
-    };
-    let world = World::join(&options, &WorldOptions::default()).unwrap();
-    for vector in vectors() {
-        run(&world, &vector);
-    }
+fn rank_process() {
+    pld_test_ranks::rank_process(|_, me| {
+        let options = ShmOptions {
+            bootstrap: Bootstrap::File(me.meeting_place().join("world")),
+            rank: Some(me.rank()),
+            nranks: Some(me.nranks()),
+            deadline: Instant::now() + DEADLINE,
+            agreement: Vec::new(),
+        };
+        let world = World::join(&options, &WorldOptions::default()).unwrap();
+        vectors().iter().for_each(|vector| run(&world, vector));
+        Ok(String::new())
+    });
 }
 
 macro_rules! suite {

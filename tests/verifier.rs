@@ -2,7 +2,8 @@
 
 #[path = "support/chaos.rs"]
 mod chaos;
-mod support;
+#[path = "support/programs.rs"]
+mod programs;
 
 use std::path::Path;
 
@@ -51,7 +52,7 @@ proptest! {
     /// The random programs keep to the rules, but for waits that nobody ends: any other error is one of the verifier.
     #[test]
     fn right_programs_give_no_error(choices in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let program = support::programs::program(&choices);
+        let program = programs::program(&choices);
         for world in WORLDS {
             let of_waits = [rules::NEVER_NOTIFIED.code, rules::EXPECTATION.code];
             let wrong = |d: &Diagnostic| d.severity == Severity::Error && !of_waits.contains(&d.code);

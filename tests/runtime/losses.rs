@@ -7,7 +7,7 @@ use pld::error::Result;
 use pld::runtime::{Arg, WorldOptions};
 
 use crate::programs::*;
-use crate::ranks::{Job, Outcome, Rank, Scenario, list};
+use crate::ranks::{Job, Join, Outcome, Rank, Scenario, list};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("die_launching", die_launching_rank),
@@ -34,13 +34,13 @@ fn kill(scenario: &str, times: u64) {
     let before = shared(list(Path::new("/dev/shm")));
     for time in 0..times {
         let mut seed = 0x9e37_79b9_7f4a_7c15 ^ (time + 1);
-        let victim = (random(&mut seed) % u64::from(NRANKS)) as u32;
+        let victim = random(&mut seed) as usize % NRANKS as usize;
         let mut job = Job::start(scenario, NRANKS);
-        job.hear("ready");
+        job.hear_all("ready");
         std::thread::sleep(Duration::from_micros(random(&mut seed) % 20_000));
         job.kill(victim);
         job.say("killed");
-        for rank in (0..NRANKS).filter(|&r| r != victim) {
+        for rank in (0..NRANKS as usize).filter(|&r| r != victim) {
             let outcome = job.outcome(rank);
             let right = format!("rank {victim} died: its process ended without leaving the world");
             assert_eq!(outcome.failed("PeerLost"), right, "{scenario} {time}, rank {rank}");
@@ -61,7 +61,7 @@ fn die_launching_rank(me: &Rank) -> Result<String> {
     let exe = compile(ALLREDUCE, &world, false)?;
     me.say("ready");
     for round in 0.. {
-        allreduce_as(&exe, me.rank, me.nranks, round)?;
+        allreduce_as(&exe, me.rank(), me.nranks(), round)?;
     }
     unreachable!("it launches for ever")
 }
@@ -73,7 +73,7 @@ fn killed_while_all_wait() {
 
 fn die_waiting_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
-    let exe = compile(MOE, &world, me.rank == u32::MAX)?;
+    let exe = compile(MOE, &world, me.rank() == u32::MAX)?;
     me.say("ready");
     exe.launch(&[tensor(&mut [0i64], &[1]), Arg::Int(0), Arg::Int(0), Arg::Int(1), Arg::Bool(true)])?;
     Ok("no error".into())
@@ -89,7 +89,7 @@ fn die_before_rank(me: &Rank) -> Result<String> {
     let exe = compile(ALLREDUCE, &world, false)?;
     me.say("ready");
     me.hear("killed");
-    allreduce_as(&exe, me.rank, me.nranks, 0)?;
+    allreduce_as(&exe, me.rank(), me.nranks(), 0)?;
     Ok("no error".into())
 }
 
@@ -123,7 +123,7 @@ fn exit_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
     let exe = compile(BARRIERS, &world, false)?;
     exe.launch(&[tensor(&mut [-1i32], &[1]), Arg::Int(10)])?;
-    if me.rank == 1 {
+    if me.rank() == 1 {
         std::process::exit(3);
     }
     exe.launch(&[tensor(&mut [-1i32], &[1]), Arg::Int(10)])?;
@@ -143,13 +143,13 @@ fn leave_early_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
     let exe = compile(ALLREDUCE, &world, false)?;
     for round in 0..2 {
-        allreduce_as(&exe, me.rank, me.nranks, round)?;
+        allreduce_as(&exe, me.rank(), me.nranks(), round)?;
     }
-    if me.rank == 1 {
+    if me.rank() == 1 {
         world.close();
         return Ok("left".into());
     }
-    allreduce_as(&exe, me.rank, me.nranks, 2)?;
+    allreduce_as(&exe, me.rank(), me.nranks(), 2)?;
     Ok("no error".into())
 }
 
@@ -157,7 +157,7 @@ fn leave_early_rank(me: &Rank) -> Result<String> {
 #[test]
 fn a_rank_leaves_in_time() {
     let mut job = Job::start("leave_after", 3);
-    job.hear("done");
+    job.hear_all("done");
     job.say("go");
     assert_eq!(job.outcomes(), vec![Outcome::Done("fine".into()); 3]);
 }
@@ -166,7 +166,7 @@ fn leave_after_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
     let exe = compile(MOE, &world, false)?;
     // Rank 0 notifies and is done; the others compute before they look.
-    let work = if me.rank == 0 { 0 } else { 100_000_000 };
+    let work = if me.rank() == 0 { 0 } else { 100_000_000 };
     me.say("done");
     exe.launch(&[tensor(&mut [0i64], &[1]), Arg::Int(3), Arg::Int(work), Arg::Int(3), Arg::Bool(false)])?;
     Ok("fine".into())

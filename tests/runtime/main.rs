@@ -17,3 +17,9 @@ fn scenario(name: &str) -> Scenario {
     let found = tables.into_iter().flatten().find(|(candidate, _)| *candidate == name);
     found.unwrap_or_else(|| panic!("no scenario {name}")).1
 }
+
+/// Not a test of its own: the body of the processes that tests start.
+#[test]
+fn rank_process() {
+    pld_test_ranks::rank_process(|name, rank| scenario(name)(rank).map_err(|e| (format!("{:?}", e.kind), e.message)));
+}

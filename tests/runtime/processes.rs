@@ -7,7 +7,7 @@ use pld::ir::parse::parse;
 use pld::runtime::{Arg, CompileOptions, Executable, WorldOptions};
 
 use crate::programs::*;
-use crate::ranks::{Job, Outcome, Rank, Scenario};
+use crate::ranks::{Job, Join, Outcome, Rank, Scenario};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("launch", launch_rank),
@@ -38,18 +38,18 @@ fn thousands_of_launches() {
 
 fn launch_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
-    assert_eq!((world.nranks(), world.rank()), (me.nranks, Some(me.rank)));
+    assert_eq!((world.nranks(), world.rank()), (me.nranks(), Some(me.rank())));
     let exe = compile(ALLREDUCE, &world, false)?;
     for round in 0..2000 {
-        allreduce_as(&exe, me.rank, me.nranks, round)?;
+        allreduce_as(&exe, me.rank(), me.nranks(), round)?;
     }
     // Submitted launches run on a thread of their own, between the same ranks.
-    let mut tensors: Vec<_> = (0..20).map(|round| (input(me.rank, round), vec![-1.0; 256])).collect();
+    let mut tensors: Vec<_> = (0..20).map(|round| (input(me.rank(), round), vec![-1.0; 256])).collect();
     let runs: Result<Vec<_>> =
         tensors.iter_mut().map(|(x, y)| exe.submit(&[tensor(x, &[1, 256]), tensor(y, &[1, 256])])).collect();
     runs?.iter().try_for_each(|run| run.wait(None))?;
     for (round, (_, y)) in tensors.iter().enumerate() {
-        assert_eq!(*y, reduced(me.nranks, round as u32));
+        assert_eq!(*y, reduced(me.nranks(), round as u32));
     }
     fine()
 }
@@ -64,7 +64,7 @@ fn rotate_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
     for (cells, launches) in [(16, 400), (200_000, 60)] {
         let exe = compile(&ROTATE.replace("{N}", &cells.to_string()), &world, false)?;
-        let mut seed = 77 + u64::from(me.rank);
+        let mut seed = 77 + u64::from(me.rank());
         for launch in 1..=launches {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             if seed >> 62 == 0 {
@@ -95,7 +95,7 @@ fn reset_rank(me: &Rank) -> Result<String> {
             exe.launch(&[tensor(&mut found, &[1])])?;
             assert_eq!(found, [launch], "round {round}");
         }
-        if round % 3 == me.rank as i32 {
+        if round % 3 == me.rank() as i32 {
             std::thread::sleep(Duration::from_millis(2));
         }
         exe.reset()?;
@@ -123,15 +123,15 @@ fn ranks_that_disagree_are_told() {
 fn disagree_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
     let mut told = Vec::new();
-    let text = if me.rank == 2 { COUNT } else { ALLREDUCE };
+    let text = if me.rank() == 2 { COUNT } else { ALLREDUCE };
     told.push(compile(text, &world, false).err().unwrap());
-    told.push(compile(COUNT, &world, me.rank == 0).err().unwrap());
+    told.push(compile(COUNT, &world, me.rank() == 0).err().unwrap());
     // A view that is larger than its buffer: the verifier refuses it on rank 1.
     let wrong =
         COUNT.replace("w = window buf [1] i32", "w = window buf [2] i32").replace("w: window[1]", "w: window[2]");
-    let program = parse(if me.rank == 1 { &wrong } else { COUNT }, "count.pld").unwrap();
+    let program = parse(if me.rank() == 1 { &wrong } else { COUNT }, "count.pld").unwrap();
     let error = Executable::compile(&program, &world, &CompileOptions::default()).err().unwrap();
-    if me.rank == 1 {
+    if me.rank() == 1 {
         assert_eq!(error.kind, ErrorKind::Verify);
         told.push(pld::error::Error::new(
             ErrorKind::Mismatch,
@@ -155,25 +155,25 @@ fn worlds_rank(me: &Rank) -> Result<String> {
     let options = WorldOptions::default();
     for (i, nranks) in [2, 3, 1].into_iter().enumerate() {
         // The other way round each time.
-        let rank = if i == 1 { me.nranks - 1 - me.rank } else { me.rank };
+        let rank = if i == 1 { me.nranks() - 1 - me.rank() } else { me.rank() };
         if rank < nranks {
-            let name = format!("world-{i}-{}", if nranks == 1 { me.rank } else { 0 });
+            let name = format!("world-{i}-{}", if nranks == 1 { me.rank() } else { 0 });
             let world = me.join_as(&name, rank, nranks, &options)?;
             assert_eq!((world.nranks(), world.rank()), (nranks, Some(rank)));
             let exe = compile(ALLREDUCE, &world, false)?;
             (0..50).try_for_each(|round| allreduce_as(&exe, rank, nranks, round))?;
         }
     }
-    let (a, b) = (me.join_as("a", me.rank, 3, &options)?, me.join_as("b", 2 - me.rank, 3, &options)?);
+    let (a, b) = (me.join_as("a", me.rank(), 3, &options)?, me.join_as("b", 2 - me.rank(), 3, &options)?);
     std::thread::scope(|s| {
         let first = s.spawn(|| {
             let exe = compile(ALLREDUCE, &a, false)?;
-            (0..300).try_for_each(|round| allreduce_as(&exe, me.rank, 3, round))
+            (0..300).try_for_each(|round| allreduce_as(&exe, me.rank(), 3, round))
         });
         let exe = compile(ALLREDUCE, &b, true)?;
         drop(exe);
         let exe = compile(ALLREDUCE, &b, false)?;
-        (0..300).try_for_each(|round| allreduce_as(&exe, 2 - me.rank, 3, round))?;
+        (0..300).try_for_each(|round| allreduce_as(&exe, 2 - me.rank(), 3, round))?;
         first.join().unwrap()
     })?;
     fine()
@@ -222,7 +222,7 @@ fn interrupted_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions { timeout: Duration::from_secs(2), ..WorldOptions::default() })?;
     let exe = compile(ALLREDUCE, &world, false)?;
     for round in 0..1000 {
-        allreduce_as(&exe, me.rank, me.nranks, round)?;
+        allreduce_as(&exe, me.rank(), me.nranks(), round)?;
     }
     let exe = compile(MOE, &world, false)?;
     exe.launch(&[tensor(&mut [0i64], &[1]), Arg::Int(0), Arg::Int(0), Arg::Int(1), Arg::Bool(true)])?;
@@ -240,7 +240,7 @@ fn abort_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
     let exe = compile(MOE, &world, false)?;
     std::thread::scope(|s| {
-        if me.rank == 1 {
+        if me.rank() == 1 {
             s.spawn(|| {
                 std::thread::sleep(Duration::from_millis(50));
                 world.abort(42).unwrap();
@@ -260,11 +260,11 @@ fn a_forked_child_is_no_rank() {
 fn fork_rank(me: &Rank) -> Result<String> {
     let world = me.join(&WorldOptions::default())?;
     let exe = compile(ALLREDUCE, &world, false)?;
-    allreduce_as(&exe, me.rank, me.nranks, 0)?;
+    allreduce_as(&exe, me.rank(), me.nranks(), 0)?;
     // SAFETY: the child ends with _exit, and uses no lock that another thread may have held.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let told = allreduce_as(&exe, me.rank, me.nranks, 1).is_err_and(|e| e.kind == ErrorKind::Forked);
+        let told = allreduce_as(&exe, me.rank(), me.nranks(), 1).is_err_and(|e| e.kind == ErrorKind::Forked);
         world.close();
         drop((exe, world));
         // SAFETY: ends the child at once.
@@ -275,7 +275,7 @@ fn fork_rank(me: &Rank) -> Result<String> {
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert_eq!(status, 0, "the child was told");
     for round in 1..100 {
-        allreduce_as(&exe, me.rank, me.nranks, round)?;
+        allreduce_as(&exe, me.rank(), me.nranks(), round)?;
     }
     fine()
 }

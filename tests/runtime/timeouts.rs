@@ -6,7 +6,7 @@ use pld::error::{ErrorKind, Result};
 use pld::runtime::{Arg, WaitPolicy, World, WorldOptions};
 
 use crate::programs::*;
-use crate::ranks::{Job, Rank, Scenario};
+use crate::ranks::{Job, Join, Rank, Scenario};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[("who_is_missing", who_is_missing_rank)];
 
@@ -75,7 +75,7 @@ fn a_report_of_many_ranks() {
 #[test]
 fn who_is_missing() {
     let mut job = Job::start("who_is_missing", 5);
-    job.hear("ready");
+    job.hear_all("ready");
     let right = "rank 1 waited ? s for arrived[0, 0] >= 7 (is 0)
     at dispatch_wait (moe.pld:16), launch 2 of 'moe'
     rank 0: has not started launch 2
@@ -92,7 +92,7 @@ fn who_is_missing() {
 }
 
 fn who_is_missing_rank(me: &Rank) -> Result<String> {
-    let timeout = Duration::from_millis(if me.rank == 1 { 2000 } else { 30_000 });
+    let timeout = Duration::from_millis(if me.rank() == 1 { 2000 } else { 30_000 });
     let world = me.join(&WorldOptions { timeout, ..WorldOptions::default() })?;
     let exe = compile(MOE, &world, false)?;
     let mut sums = [0i64];
@@ -101,14 +101,14 @@ fn who_is_missing_rank(me: &Rank) -> Result<String> {
     };
     launch(1, 0, 1)?;
     me.say("ready");
-    if me.rank == 0 {
+    if me.rank() == 0 {
         me.hear("late");
     }
     // Rank 3 computes until the others have failed, and some time more.
-    let work = if me.rank == 3 { 1_000_000_000 } else { 0 };
-    let expected = [0, 7, 9, 0, 0][me.rank as usize];
+    let work = if me.rank() == 3 { 1_000_000_000 } else { 0 };
+    let expected = [0, 7, 9, 0, 0][me.rank() as usize];
     launch(0, work, expected)?;
-    if me.rank == 4 {
+    if me.rank() == 4 {
         me.hear("late");
         launch(0, 0, 0)?;
     }

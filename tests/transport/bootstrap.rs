@@ -14,7 +14,7 @@ use pld::transport::shm::{Bootstrap, ShmOptions, ShmTransport};
 
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType};
 
-use crate::ranks::{DEADLINE, Job, Rank, Scenario, options, soon};
+use crate::ranks::{DEADLINE, Job, Join, Rank, Scenario, options, soon};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("roll_call", |rank| roll_call(&rank.join()?)),
@@ -293,7 +293,7 @@ fn launcher(rank: &Rank) -> Result<String> {
             } else {
                 Command::new(&exe)
             };
-            command.args(["--exact", "ranks::rank_process", "--nocapture"]).stdout(std::process::Stdio::null());
+            command.args(["--exact", "rank_process", "--nocapture"]).stdout(std::process::Stdio::null());
             command.env("PLD_TEST_SCENARIO", "roll_call").env("PLD_TEST_SEAT", seat(index));
             command.env("PLD_RANK", index.to_string()).env("PLD_WORLD_SIZE", "2").spawn().unwrap()
         })

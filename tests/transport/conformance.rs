@@ -7,7 +7,7 @@ use pld::transport::shm::{Bootstrap, ShmTransport};
 use pld::transport::thread::ThreadTransport;
 use pld::transport::{MAX_MESSAGE, Memory, Transport};
 
-use crate::ranks::{DEADLINE, Job, Scenario, options, soon};
+use crate::ranks::{DEADLINE, Job, Join, Scenario, options, soon};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[("suite", |rank| suite(&rank.join()?).map(|()| "passed".into()))];
 

@@ -8,7 +8,7 @@ use pld::error::{ErrorKind, Result};
 use pld::transport::Transport;
 use pld::transport::shm::{Bootstrap, ShmTransport};
 
-use crate::ranks::{DEADLINE, Job, Outcome, Rank, Scenario, list, options, soon};
+use crate::ranks::{DEADLINE, Job, Join, Outcome, Rank, Scenario, list, options, soon};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("join", |rank| rank.join().map(|_| "joined".into())),

@@ -9,7 +9,7 @@ use pld::transport::thread::ThreadTransport;
 use pld::transport::{MAX_MESSAGE, Transport};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::ranks::{Job, Outcome, Rank, Scenario, soon};
+use crate::ranks::{Job, Join, Outcome, Rank, Scenario, soon};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("file_size", |rank| with_limit(rank, Resource::Fsize, || 100 << 10)),
