@@ -136,12 +136,14 @@ fn examples_are_canonical() {
 }
 
 #[test]
-fn programs_in_the_language_reference_are_canonical() {
-    let path = root().join("docs/language.md");
-    let reference = read(&path);
-    let programs = reference.split("```pld\n").skip(1).filter_map(|rest| rest.split_once("```"));
-    let count = programs.map(|(program, _)| check_canonical(&path, program)).count();
-    assert!(count >= 4, "the reference has {count} programs");
+fn programs_in_documents_are_canonical() {
+    for (document, least) in [("docs/language.md", 4), ("README.md", 1)] {
+        let path = root().join(document);
+        let text = read(&path);
+        let programs = text.split("```pld\n").skip(1).filter_map(|rest| rest.split_once("```"));
+        let count = programs.map(|(program, _)| check_canonical(&path, program)).count();
+        assert!(count >= least, "{document} has {count} programs");
+    }
 }
 
 /// The text is written as it prints, but for comments and blank lines.

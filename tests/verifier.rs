@@ -32,16 +32,19 @@ fn examples_give_no_finding() {
 }
 
 #[test]
-fn programs_of_the_language_reference_give_no_finding() {
-    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/language.md");
-    let reference = std::fs::read_to_string(reference).expect("the reference is there");
-    let programs: Vec<&str> = reference.split("```pld\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert!(!programs.is_empty());
-    for text in programs {
-        let program = parse(text, "language.md").unwrap_or_else(|m| panic!("{}", m[0]));
-        for world in WORLDS {
-            let findings = verify(&program, world);
-            assert!(findings.is_empty(), "{world:?}: {}", findings[0]);
+fn programs_of_documents_give_no_finding() {
+    for document in ["docs/language.md", "README.md"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+        let document = std::fs::read_to_string(path).expect("the document is there");
+        let programs = document.split("```pld\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let programs: Vec<&str> = programs.collect();
+        assert!(!programs.is_empty());
+        for text in programs {
+            let program = parse(text, "document.md").unwrap_or_else(|m| panic!("{}", m[0]));
+            for world in WORLDS {
+                let findings = verify(&program, world);
+                assert!(findings.is_empty(), "{world:?}: {}", findings[0]);
+            }
         }
     }
 }

@@ -77,7 +77,7 @@ impl Executable {
     /// Verifies a program for the size of the world, compiles it, and allocates its windows. Collective: all ranks
     /// compile the same program with the same options, in the same order.
     pub fn compile(program: &Program, world: &Arc<World>, options: &CompileOptions) -> Result<Arc<Executable>> {
-        let check = |nranks| first_mistake(program, nranks);
+        let check = |nranks| check_rules(program, nranks);
         Self::build(program, world, options, check, |binding, hooks| {
             let code = cpu::compile(program, binding, hooks)?;
             let (driver, scratch_bytes) = (code.driver, code.scratch_bytes);
@@ -133,14 +133,11 @@ impl Executable {
     }
 }
 
-/// The verifier's first error, with how many more there are.
-fn first_mistake(program: &Program, nranks: u32) -> Result<()> {
-    let mut errors = verify(program, Some(nranks)).into_iter().filter(|d| d.severity == Severity::Error);
-    match (errors.next(), errors.count()) {
-        (None, _) => Ok(()),
-        (Some(first), 0) => Err(Error::new(ErrorKind::Verify, first.to_string())),
-        (Some(first), more) => Err(Error::new(ErrorKind::Verify, format!("{first}\nand {more} more mistakes"))),
-    }
+/// Everything that the verifier finds wrong, now that the world is known.
+fn check_rules(program: &Program, nranks: u32) -> Result<()> {
+    let errors = verify(program, Some(nranks)).into_iter().filter(|d| d.severity == Severity::Error);
+    let errors: Vec<String> = errors.map(|error| error.to_string()).collect();
+    if errors.is_empty() { Ok(()) } else { Err(Error::new(ErrorKind::Verify, errors.join("\n"))) }
 }
 
 /// What the ranks must agree on, and read when they do not.
