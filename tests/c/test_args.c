@@ -23,7 +23,13 @@ struct DLManagedTensor {
   void (*deleter)(struct DLManagedTensor *);
 };
 
-static float in[RANKS][1][COLUMNS], out[RANKS][1][COLUMNS];
+/* The input, with room in front of it for a tensor that begins before its data. */
+static struct {
+  char before[16];
+  float in[RANKS][1][COLUMNS];
+} input;
+static float (*const in)[1][COLUMNS] = input.in;
+static float out[RANKS][1][COLUMNS];
 static pld_executable_t *x;
 static pld_arg_t args[3];
 
@@ -85,8 +91,8 @@ static void dlpack(void) {
   int64_t shape[3] = {RANKS, 1, COLUMNS}, strides[3] = {COLUMNS, COLUMNS, 1}, gaps[3] = {2 * COLUMNS, COLUMNS, 1};
   struct DLManagedTensor t;
   memset(&t, 0, sizeof t);
-  t.dl_tensor.data = (char *)in - 16;
-  t.dl_tensor.byte_offset = 16;
+  t.dl_tensor.data = &input;
+  t.dl_tensor.byte_offset = sizeof input.before;
   t.dl_tensor.device.device_type = 1;
   t.dl_tensor.ndim = 3;
   t.dl_tensor.dtype.code = 2;
