@@ -8,8 +8,6 @@ cd "$(dirname "$0")/.."
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$copy"
-# The build of the project serves the snippets too.
-export CARGO_TARGET_DIR="$PWD/target/docs"
 
 for file in "$@"; do
     awk -v out="$copy/.block" '
@@ -21,7 +19,7 @@ for file in "$@"; do
         echo "== $file"
         goals=$(sed -nE 's/^make +([a-z-]+).*/\1/p' "$block")
         for goal in $goals; do make -n "$goal" >/dev/null; done
-        sed -iE '/^make( |$)/d' "$block"
+        sed -i -E '/^make( |$)/d' "$block"
         (cd "$copy" && bash -euo pipefail -x "$block")
         rm "$block"
     done
