@@ -18,7 +18,7 @@ NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest ru
 demo: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
 	cmake --build target/examples -j $(JOBS) >/dev/null
-	target/examples/allreduce --ranks 2
+	target/examples/allreduce --ranks 2 --print
 	target/examples/allreduce --ranks 4
 	target/examples/allreduce --ranks 2 --processes
 	target/examples/allreduce --ranks 4 --processes
@@ -64,7 +64,7 @@ test-docs: setup
 	scripts/run-docs.sh README.md docs/*.md
 
 bench: setup
-	$(CARGO) bench --bench exchange
+	$(CARGO) run --release -p pld-bench
 
 bench-peers:
 	scripts/setup.sh mpicc venv

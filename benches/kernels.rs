@@ -1,4 +1,4 @@
-//! Bandwidth of the kernels next to memcpy and a plain non-temporal copy: `cargo bench --bench kernels`.
+//! Bandwidth of the kernels next to memcpy and a plain non-temporal copy: `cargo run --release -p pld-bench --bin kernels`.
 //!
 //! One thread; medians of interleaved samples; GB/s of the bytes that a copy moves or that arithmetic reads and writes.
 
