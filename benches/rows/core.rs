@@ -130,9 +130,12 @@ fn put_bandwidth(bench: &Bench, bytes: usize) -> Result<(), String> {
     let times = bench.times(copies(bytes));
     let world = World::join(bench)?;
     let executable = world.compile(&Program::parse(&put_text(elements))?, true)?;
-    let mut x: Vec<f32> = (0..elements).map(|i| i as f32).collect();
+    // The limits copy from the same memory.
+    let mut source = limits::source(bytes);
     let shape = [1, elements as i64];
-    let x = tensor(&mut x, &shape);
+    // SAFETY: lines are floats without gaps.
+    let floats = unsafe { std::slice::from_raw_parts_mut(source.as_mut_ptr().cast(), elements) };
+    let x = tensor(floats, &shape);
     let mut epoch = 0;
     let mut put = || {
         epoch += 1;
@@ -143,7 +146,7 @@ fn put_bandwidth(bench: &Bench, bytes: usize) -> Result<(), String> {
     if bench.rank() != 0 {
         return bench.sample(&mut [("limit:memcpy", &mut idle), ("limit:non_temporal", &mut idle), (VALUE, &mut put)]);
     }
-    let speed = std::cell::RefCell::new(CopySpeed::new(bytes)?);
+    let speed = std::cell::RefCell::new(CopySpeed::new(&source)?);
     bench.sample(&mut [
         ("limit:memcpy", &mut || Ok(speed.borrow_mut().measure(Copying::Memcpy, times))),
         ("limit:non_temporal", &mut || Ok(speed.borrow_mut().measure(Copying::NonTemporal, times))),

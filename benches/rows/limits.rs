@@ -47,7 +47,8 @@ fn wake_nobody(bench: &Bench) -> Result<(), String> {
 
 fn copy(bench: &Bench, bytes: usize, how: Copying) -> Result<(), String> {
     let times = bench.times(copies(bytes));
-    let mut speed = CopySpeed::new(bytes)?;
+    let source = limits::source(bytes);
+    let mut speed = CopySpeed::new(&source)?;
     bench.sample(&mut [(VALUE, &mut || Ok(speed.measure(how, times)))])
 }
 
