@@ -500,3 +500,24 @@ host () {
         assert!(!verdict.contains(waiting), "{waiting} waits, it is not late: {error}");
     }
 }
+
+#[test]
+fn a_size_without_a_value_only_fails_where_it_is_reached() {
+    let text = "program reached
+entry e(y: tensor[1] i64 out, reach: bool) {
+  at divide {
+    y[0] = 7
+    if reach { y[0] = 0 / 0 }
+  }
+}
+host (ys: tensor[world, 1] i64 out, reach: bool) {
+  ranks r in 0..world { dispatch e(ys[r], reach) device r }
+}
+";
+    let (executable, mut y) = (compile(text, &world(2)), [0i64; 2]);
+    executable.launch(&[tensor(&mut y, DType::I64, &[2, 1]), Arg::Bool(false)]).unwrap();
+    assert_eq!(y, [7, 7]);
+    let error = executable.launch(&[tensor(&mut y, DType::I64, &[2, 1]), Arg::Bool(true)]).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Arithmetic, "{error}");
+    assert!(error.message.contains("case.pld:5"), "{error}");
+}

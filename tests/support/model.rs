@@ -9,6 +9,7 @@ use half::{bf16, f16};
 use pld::codegen::cpu::abi::FaultKind;
 use pld::ir::extent::Known;
 use pld::ir::op::{Dims, Region};
+use pld::ir::print::print;
 use pld::ir::program::{Param, ScalarDef, TensorDef};
 use pld::ir::{
     Array, Atomic, BinaryOp, Block, DType, Entry, Expr, Extent, NotifyOp, Op, OpKind, Operand, Program, ReduceAxis,
@@ -113,7 +114,7 @@ impl<'p> Model<'p> {
     }
 
     fn extent(&self, extent: Extent) -> i64 {
-        self.program.extents.eval(extent, self.known()).unwrap()
+        self.program.extents.eval(extent, self.known()).unwrap_or_else(|| panic!("no value: {}", print(self.program)))
     }
 
     fn shape(&self, shape: &[Extent]) -> Vec<i64> {
