@@ -89,7 +89,7 @@ impl Kernels {
     }
 
     /// `fn(dst: *mut u8, dst_stride: usize, src: *const u8, src_stride: usize, rows: usize, row_bytes: usize)`: copies
-    /// rows that lie `stride` bytes apart. The regions do not overlap.
+    /// rows that lie `stride` bytes apart, one after the other. Where regions overlap, later rows see what earlier ones wrote.
     pub fn copy_2d(&self) -> *const u8 {
         copy::copy_2d as *const u8
     }
