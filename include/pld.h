@@ -818,6 +818,10 @@ typedef struct pld_world_options_t {
    * Passed to `log`.
    */
   void *log_user_data;
+  /**
+   * Most submitted runs that have not ended; `pld_submit` waits while there are as many. Default 64.
+   */
+  uint32_t max_runs;
 } pld_world_options_t;
 
 /**

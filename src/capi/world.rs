@@ -102,6 +102,8 @@ pub struct pld_world_options_t {
     pub log: pld_log_fn,
     /// Passed to `log`.
     pub log_user_data: *mut c_void,
+    /// Most submitted runs that have not ended; `pld_submit` waits while there are as many. Default 64.
+    pub max_runs: u32,
 }
 
 impl pld_world_options_t {
@@ -111,7 +113,12 @@ impl pld_world_options_t {
 
     fn runtime(&self) -> Result<runtime::WorldOptions> {
         let unknown = || Error::invalid(format!("wait policy {} is unknown", self.wait));
-        Ok(runtime::WorldOptions { timeout: self.timeout(), wait: wait_policy(self.wait).ok_or_else(unknown)? })
+        let default = runtime::WorldOptions::default();
+        Ok(runtime::WorldOptions {
+            timeout: self.timeout(),
+            wait: wait_policy(self.wait).ok_or_else(unknown)?,
+            runs: if self.max_runs == 0 { default.runs } else { self.max_runs as usize },
+        })
     }
 
     fn log(&self) -> Result<Arc<Log>> {

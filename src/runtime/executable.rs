@@ -9,6 +9,7 @@ use super::args::{Signature, Table};
 use super::cells::Cells;
 use super::core::Core;
 use super::hooks;
+use super::recovery::{Message, Step, Topic};
 use super::windows::Windows;
 use super::world::World;
 use crate::codegen::cpu::abi::{Driver, Hooks};
@@ -49,29 +50,20 @@ pub(super) struct Image {
     pub(super) id: u32,
     pub(super) name: String,
     pub(super) routine: Routine,
-    pub(super) windows: Windows,
+    pub(super) windows: Arc<Windows>,
     pub(super) cells: Cells,
     pub(super) signature: Signature,
     /// Tile memory of each rank that this process drives.
     pub(super) scratch: Box<[Scratch]>,
-    /// For the holder of the world's turn.
-    pub(super) state: UnsafeCell<State>,
+    /// Arguments of launches, for the holder of the world's turn.
+    pub(super) table: UnsafeCell<Table>,
 }
 
-// SAFETY: `state` is used by the holder of the world's turn only; what a launch shares with rank threads is handed to
+// SAFETY: `table` is used by the holder of the world's turn only; what a launch shares with rank threads is handed to
 // them and back. Everything else is not changed after it was made, or consists of atomics.
 unsafe impl Send for Image {}
 // SAFETY: as above.
 unsafe impl Sync for Image {}
-
-/// What changes from launch to launch.
-pub(super) struct State {
-    pub(super) table: Table,
-    /// Launches that were begun.
-    pub(super) launches: u64,
-    /// Resets that were begun.
-    pub(super) resets: u64,
-}
 
 impl Executable {
     /// Verifies a program for the size of the world, compiles it, and allocates its windows. Collective: all ranks
@@ -94,7 +86,7 @@ impl Executable {
         compile: impl FnOnce(&Binding, &Hooks) -> Result<Routine>,
     ) -> Result<Arc<Executable>> {
         let core = world.core();
-        let _turn = core.take()?;
+        let _turn = core.take(Step::Compile(&program.name))?;
         let nranks = core.nranks;
 
         let prepared = check(nranks)
@@ -104,7 +96,7 @@ impl Executable {
         let (layout, signature) = prepared?;
 
         let windows = Windows::allocate(&**core.transport, layout.bytes, options.persistent, core.meeting_deadline())
-            .map_err(|e| lost(core, e))?;
+            .map_err(|e| core.lost(e))?;
         let binding = Binding {
             nranks,
             rank: (core.local.len() == 1).then_some(core.local.start),
@@ -123,9 +115,9 @@ impl Executable {
             id,
             name: program.name.clone(),
             routine,
-            windows,
+            windows: Arc::new(windows),
             cells: Cells::new(program, &layout, nranks),
-            state: UnsafeCell::new(State { table: signature.table(), launches: 0, resets: 0 }),
+            table: UnsafeCell::new(signature.table()),
             signature,
             scratch,
         });
@@ -156,37 +148,24 @@ fn hash(text: &str) -> u64 {
 
 /// Compares this rank's step of compiling with everyone's: all go on, or all get an error.
 fn agree(core: &Core, name: &str, mine: Result<String>) -> Result<()> {
-    const DONE: u8 = 0;
-    const FAILED: u8 = 1;
-    const LONGEST: usize = 1024;
-    let (tag, text) = match &mine {
-        Ok(text) => (DONE, text.as_str()),
-        Err(error) => (FAILED, error.message.lines().next().unwrap_or_default()),
+    let message = match &mine {
+        Ok(text) => Message::new(Topic::Compiled, text),
+        Err(error) => Message::new(Topic::NotCompiled, error.message.lines().next().unwrap_or_default()),
     };
-    let mut message = vec![tag];
-    message.extend(text.bytes().take(LONGEST));
-    let all = core.transport.exchange(&message, core.meeting_deadline()).map_err(|e| lost(core, e))?;
+    let all = core.meet(message)?;
     mine?;
-    let says = |rank: usize| String::from_utf8_lossy(all[rank].get(1..).unwrap_or_default()).into_owned();
-    if let Some(rank) = all.iter().position(|m| m.first() != Some(&DONE)) {
-        let message = format!("rank {rank} did not compile '{name}': {}", says(rank));
+    if let Some(rank) = all.iter().position(|message| !message.is(Topic::Compiled)) {
+        let message = format!("rank {rank} did not compile '{name}': {}", all[rank].text());
         return Err(Error::new(ErrorKind::Mismatch, message));
     }
-    match all.iter().position(|m| *m != all[0]) {
+    match all.iter().position(|message| message != &all[0]) {
         None => Ok(()),
         Some(rank) => {
-            let message = format!("ranks compile different programs: rank 0 {}, rank {rank} {}", says(0), says(rank));
+            let (first, other) = (all[0].text(), all[rank].text());
+            let message = format!("ranks compile different programs: rank 0 {first}, rank {rank} {other}");
             Err(Error::new(ErrorKind::Mismatch, message))
         }
     }
-}
-
-/// A rank that is lost while all work together fails the world.
-fn lost(core: &Core, error: Error) -> Error {
-    if error.kind == ErrorKind::PeerLost {
-        core.fail(core.local.start, &error);
-    }
-    error
 }
 
 /// Tile memory of a rank.

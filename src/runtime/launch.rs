@@ -7,6 +7,7 @@ use super::args::{Arg, Table};
 use super::core::Core;
 use super::executable::{Executable, Image};
 use super::hooks::Context;
+use super::recovery::Step;
 use super::report;
 use super::wait::SLICE;
 use crate::codegen::cpu::abi::{Exit, Fault, Frame};
@@ -23,41 +24,39 @@ impl Executable {
     /// used until then, also when the launch fails.
     pub fn launch(&self, args: &[Arg]) -> Result<()> {
         let core = self.world.core();
-        let _turn = core.take()?;
+        let _turn = core.take(Step::Launch(&self.image))?;
         // SAFETY: this thread has the world's turn.
-        let state = unsafe { &mut *self.image.state.get() };
-        self.image.signature.bind(args, &mut state.table)?;
-        launch(core, &self.image, &state.table, &mut state.launches)
+        let table = unsafe { &mut *self.image.table.get() };
+        self.image.signature.bind(args, table)?;
+        launch(core, &self.image, table)
     }
 
     /// Zeroes persistent windows on all ranks, between launches. Collective.
     pub fn reset(&self) -> Result<()> {
         let (core, image) = (self.world.core(), &*self.image);
-        let _turn = core.take()?;
+        core.check_open()?;
         if !image.windows.persistent() {
             let message = format!("'{}' is not persistent: every launch sees zeroed windows", image.name);
             return Err(Error::new(ErrorKind::InvalidState, message));
         }
-        // SAFETY: this thread has the world's turn.
-        let state = unsafe { &mut *image.state.get() };
-        state.resets += 1;
-        let (launches, resets) = (state.launches, state.resets);
+        let _turn = core.take(Step::Reset(image))?;
+        let (launches, resets) = (image.windows.launches(), image.windows.begin_reset());
         let pass = |ready: &dyn Fn() -> bool| {
             pass_gate(core, image, core.local.start, launches, "to reset the windows", RESET_SLICE, ready)
         };
-        if pass(&|| image.windows.all_done(launches)) {
+        let passed = pass(&|| image.windows.all_done(launches)) && {
             core.local.clone().for_each(|rank| image.windows.zero(&core.board, rank, resets));
-            pass(&|| image.windows.all_zeroed(resets));
-        }
-        core.outcome()
+            pass(&|| image.windows.all_zeroed(resets))
+        };
+        core.conclude(passed)
     }
 }
 
 /// Runs all ranks of this process; the holder of the world's turn calls it.
-pub(super) fn launch(core: &Core, image: &Image, table: &Table, launches: &mut u64) -> Result<()> {
-    let launch = *launches;
+pub(super) fn launch(core: &Core, image: &Image, table: &Table) -> Result<()> {
+    let launch = image.windows.launches();
     core.glance_at_peers(image, launch)?;
-    *launches += 1;
+    image.windows.begin_launch();
     if core.local.len() == 1 {
         run_rank_caught(core, image, table, launch, core.local.start);
     } else {
@@ -65,7 +64,7 @@ pub(super) fn launch(core: &Core, image: &Image, table: &Table, launches: &mut u
         run_rank_caught(core, image, table, launch, 0);
         core.patience.wait(core.handoff.finish_bell(), || core.handoff.finished(job));
     }
-    core.outcome()
+    core.conclude(!core.failed() || core.local.clone().all(|rank| image.windows.progress(rank).done() > launch))
 }
 
 /// A launch as the words of a job.
@@ -125,7 +124,7 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     control.end();
 }
 
-/// Waits for the progress of peers; false if the world fails first.
+/// Waits for the progress of peers; false if the launch fails first.
 fn pass_gate(
     core: &Core,
     image: &Image,
@@ -142,7 +141,7 @@ fn pass_gate(
             core.check_peers(image, launch) || core.time_out(rank, elapsed, || report::gate(&context, purpose, elapsed))
         });
     }
-    !core.failed()
+    ready()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod fork;
 mod hooks;
 mod launch;
 mod memo;
+mod recovery;
 mod report;
 mod run;
 mod threads;

@@ -6,6 +6,7 @@ mod losses;
 mod processes;
 mod programs;
 mod ranks;
+mod recovery;
 mod threads;
 mod timeouts;
 
@@ -13,7 +14,7 @@ use ranks::Scenario;
 
 /// All scenarios of rank processes, by name.
 fn scenario(name: &str) -> Scenario {
-    let tables = [processes::SCENARIOS, losses::SCENARIOS, timeouts::SCENARIOS];
+    let tables = [processes::SCENARIOS, losses::SCENARIOS, timeouts::SCENARIOS, recovery::SCENARIOS];
     let found = tables.into_iter().flatten().find(|(candidate, _)| *candidate == name);
     found.unwrap_or_else(|| panic!("no scenario {name}")).1
 }
