@@ -711,6 +711,17 @@ typedef struct pld_compile_options_t {
    * undefined behaviour.
    */
   uint32_t unchecked;
+  /**
+   * The name of the pool that its windows lie in, or NULL for windows of its own. Executables of one pool share
+   * persistent windows by name: the same name is the same memory, of the same size. The pool lives as long as the
+   * world.
+   */
+  const char *pool;
+  /**
+   * Bytes of windows that the pool can take, each window rounded up to 64; what the first program that names the pool
+   * says holds. Default as many as that program has.
+   */
+  uint64_t pool_bytes;
 } pld_compile_options_t;
 
 /**

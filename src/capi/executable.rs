@@ -11,7 +11,7 @@ use super::arg::Arguments;
 use super::guard;
 use super::log::Log;
 use super::options::{CompileOptions, CompileOptionsOut};
-use super::pointer::{Args, Executable, World};
+use super::pointer::{Args, Executable, Text, World};
 use super::program::pld_program_t;
 use super::reserve;
 use super::run::pld_run_t;
@@ -41,6 +41,25 @@ pub struct pld_compile_options_t {
     /// Other than 0: offsets, peers and divisors are not checked when the program runs; a mistake in them is then
     /// undefined behaviour.
     pub unchecked: u32,
+    /// The name of the pool that its windows lie in, or NULL for windows of its own. Executables of one pool share
+    /// persistent windows by name: the same name is the same memory, of the same size. The pool lives as long as the
+    /// world.
+    pub pool: Text,
+    /// Bytes of windows that the pool can take, each window rounded up to 64; what the first program that names the pool
+    /// says holds. Default as many as that program has.
+    pub pool_bytes: u64,
+}
+
+impl pld_compile_options_t {
+    fn runtime(&self) -> Result<runtime::CompileOptions> {
+        let pool = self.pool.get().map(|_| self.pool.str("pool")).transpose()?;
+        Ok(runtime::CompileOptions {
+            persistent: self.persistent != 0,
+            unchecked: self.unchecked != 0,
+            pool: pool.map(Into::into),
+            pool_bytes: (self.pool_bytes != 0).then_some(self.pool_bytes as usize),
+        })
+    }
 }
 
 /// Sets all options to their defaults. `size` is `sizeof(pld_compile_options_t)` in the caller's header. Local; callable
@@ -68,9 +87,7 @@ pub extern "C" fn pld_compile(
         let out = out_executable.ok_or_else(|| Error::invalid("out_executable is NULL"))?;
         let program = p.ok_or_else(|| Error::invalid("the program is NULL"))?.finished()?;
         let w = w.get("the world")?;
-        let options = options.read()?;
-        let options =
-            runtime::CompileOptions { persistent: options.persistent != 0, unchecked: options.unchecked != 0 };
+        let options = options.read()?.runtime()?;
         reserve::ensure(MEMORY + program.ops.len() * MEMORY_OF_OP)?;
         let begin = Instant::now();
         let executable = runtime::Executable::compile(program, &w.world, &options)

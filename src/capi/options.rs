@@ -8,9 +8,12 @@ use super::world::pld_world_options_t;
 /// More than any options struct will ever have; a size beyond is garbage.
 const MOST: usize = 4096;
 
+/// Alignment and granularity of every version of a struct: it may have got its first pointer later.
+const ALIGN: usize = align_of::<u32>();
+
 /// Size that a struct says it has, if that can be.
-fn checked_size(size: usize, align: usize, what: &str) -> Result<usize> {
-    if size == 0 || size > MOST || !size.is_multiple_of(align) {
+fn checked_size(size: usize, what: &str) -> Result<usize> {
+    if size == 0 || size > MOST || !size.is_multiple_of(ALIGN) {
         let message = format!("{what}: struct_size is {size}; pld_{what}_options_init sets it");
         return Err(Error::invalid(message));
     }
@@ -32,13 +35,13 @@ macro_rules! options {
                 if self.0.is_null() {
                     return Ok(options);
                 }
-                if !self.0.is_aligned() {
+                if !self.0.cast::<u32>().is_aligned() {
                     return Err(Error::invalid(concat!($what, ": the options are misaligned")));
                 }
                 // SAFETY: not NULL, so at least the size is there; that many bytes are readable, the header demands.
                 let bytes = unsafe {
                     let size = self.0.cast::<u32>().read() as usize;
-                    let size = checked_size(size, align_of::<$options>(), $what)?;
+                    let size = checked_size(size, $what)?;
                     std::slice::from_raw_parts(self.0.cast::<u8>(), size)
                 };
                 let known = bytes.len().min(size_of::<$options>());
@@ -63,10 +66,10 @@ macro_rules! options {
         impl $out {
             /// Makes `size` bytes of options that say all defaults.
             pub(super) fn init(self, size: usize) -> Result<()> {
-                if self.0.is_null() || !self.0.is_aligned() {
+                if self.0.is_null() || !self.0.cast::<u32>().is_aligned() {
                     return Err(Error::invalid(concat!($what, ": the options are NULL or misaligned")));
                 }
-                let size = checked_size(size, align_of::<$options>(), $what)?;
+                let size = checked_size(size, $what)?;
                 // SAFETY: not NULL, so `size` writable bytes, which is enough for the size itself.
                 unsafe {
                     self.0.cast::<u8>().write_bytes(0, size);
@@ -93,38 +96,49 @@ mod tests {
     #[repr(C, align(8))]
     struct Longer {
         options: pld_compile_options_t,
-        tail: [u32; 5],
+        tail: [u32; 6],
     }
 
-    fn read(size: u32, persistent: u32, unchecked: u32, tail: [u32; 5]) -> Result<pld_compile_options_t> {
-        let options = pld_compile_options_t { struct_size: size, persistent, unchecked };
-        let longer = Longer { options, tail };
+    const SIZE: u32 = size_of::<pld_compile_options_t>() as u32;
+
+    fn longer(struct_size: u32, persistent: u32, unchecked: u32, tail: [u32; 6]) -> Longer {
+        let mut options = CompileOptions(std::ptr::null()).read().expect("the defaults");
+        (options.struct_size, options.persistent, options.unchecked) = (struct_size, persistent, unchecked);
+        options.pool_bytes = 11;
+        Longer { options, tail }
+    }
+
+    fn read(size: u32, tail: [u32; 6]) -> Result<pld_compile_options_t> {
+        let longer = longer(size, 7, 9, tail);
         CompileOptions((&raw const longer).cast()).read()
     }
 
     #[test]
     fn sizes_of_other_versions() {
-        let older = read(8, 7, 9, [5; 5]).expect("a shorter struct");
+        let older = read(8, [5; 6]).expect("a shorter struct");
         assert_eq!((older.persistent, older.unchecked), (7, 0), "what the older struct does not have is default");
-        let same = read(12, 7, 9, [5; 5]).expect("the same struct");
-        assert_eq!((same.persistent, same.unchecked), (7, 9));
-        let newer = read(32, 7, 9, [0; 5]).expect("a longer struct with a zero tail");
-        assert_eq!((newer.persistent, newer.unchecked), (7, 9));
-        let error = read(32, 7, 9, [0, 0, 1, 0, 0]).err().expect("an unknown option");
+        let first = read(12, [5; 6]).expect("the struct of the first version");
+        assert_eq!((first.persistent, first.unchecked, first.pool_bytes), (7, 9, 0));
+        let same = read(SIZE, [5; 6]).expect("the same struct");
+        assert_eq!((same.persistent, same.unchecked, same.pool_bytes), (7, 9, 11));
+        let newer = read(SIZE + 20, [0; 6]).expect("a longer struct with a zero tail");
+        assert_eq!((newer.persistent, newer.unchecked, newer.pool_bytes), (7, 9, 11));
+        let error = read(SIZE + 20, [0, 0, 1, 0, 0, 0]).err().expect("an unknown option");
         assert_eq!(error.kind, ErrorKind::Version);
-        assert!(error.message.contains("byte 20"), "{error}");
+        assert!(error.message.contains(&format!("byte {}", SIZE + 8)), "{error}");
         for garbage in [0, 2, 13, 5000, u32::MAX] {
-            let error = read(garbage, 7, 9, [0; 5]).err().expect("garbage");
+            let error = read(garbage, [0; 6]).err().expect("garbage");
             assert_eq!(error.kind, ErrorKind::InvalidArgument, "size {garbage}");
         }
     }
 
     #[test]
     fn init_fills_as_much_as_the_caller_has() {
-        let mut longer =
-            Longer { options: pld_compile_options_t { struct_size: 1, persistent: 2, unchecked: 3 }, tail: [4; 5] };
-        assert_eq!(CompileOptionsOut((&raw mut longer).cast()).init(28), Ok(()));
-        assert_eq!((longer.options.struct_size, longer.options.persistent, longer.options.unchecked), (28, 0, 0));
-        assert_eq!(longer.tail, [0, 0, 0, 0, 4]);
+        let mut longer = longer(1, 2, 3, [4; 6]);
+        assert_eq!(CompileOptionsOut((&raw mut longer).cast()).init(SIZE as usize + 16), Ok(()));
+        let options = &longer.options;
+        assert_eq!((options.struct_size, options.persistent, options.unchecked), (SIZE + 16, 0, 0));
+        assert_eq!(options.pool_bytes, 0);
+        assert_eq!(longer.tail, [0, 0, 0, 0, 4, 4]);
     }
 }

@@ -13,6 +13,7 @@ use super::control::Board;
 use super::executable::Image;
 use super::failure::LAST_EPOCH;
 use super::fork::ForkGuard;
+use super::pools::Pools;
 use super::recovery::Step;
 use super::run::Runs;
 use super::wait::Patience;
@@ -51,6 +52,7 @@ pub(super) struct Core {
     pub(super) patience: Patience,
     pub(super) handoff: Handoff,
     pub(super) runs: Runs,
+    pub(super) pools: Pools,
     pub(super) closed: AtomicBool,
     /// The present epoch, see [`super::failure`]; the holder of the turn changes it.
     pub(super) epoch: AtomicU64,
@@ -88,6 +90,7 @@ impl Core {
             patience,
             handoff: Handoff::new(local.len() - 1),
             runs: Runs::new(options.runs),
+            pools: Pools::default(),
             closed: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             reported: AtomicU64::new(0),
@@ -274,10 +277,14 @@ impl Core {
         image
     }
 
-    /// Every window memory that a launch may have used.
+    /// Every window memory that a launch may have used, each once.
     pub(super) fn windows(&self) -> Vec<Arc<Windows>> {
+        let mut windows = self.pools.all();
         let images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
-        images.live.iter().filter_map(|(_, image)| Some(image.upgrade()?.windows.clone())).collect()
+        windows.extend(images.live.iter().filter_map(|(_, image)| Some(image.upgrade()?.windows.clone())));
+        windows.sort_unstable_by_key(Arc::as_ptr);
+        windows.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        windows
     }
 
     /// The executable with a number, if it still exists.

@@ -18,18 +18,26 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ir::print::print;
 use crate::ir::{Program, Severity};
 use crate::passes::plan_windows::{Layout, plan_windows};
+use crate::passes::share_windows::Pool;
+use crate::verify::rules::NEVER_NOTIFIED;
 use crate::verify::verify;
 
 /// How a program is compiled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompileOptions {
     /// Windows keep what is in them from launch to launch: no zeroing, and nothing to wait for at the beginning.
     pub persistent: bool,
     /// Leave out the checks of offsets and peers that are only known when the program runs.
     pub unchecked: bool,
+    /// The pool that its windows lie in: persistent memory that lives as long as the world. Windows of one name are the
+    /// same in all programs of a pool.
+    pub pool: Option<String>,
+    /// Bytes of windows that the pool can take; the first program that names the pool says it. None for as many as that
+    /// program has.
+    pub pool_bytes: Option<usize>,
 }
 
-/// A program compiled for a world, with windows of its own. Keeps its world.
+/// A program compiled for a world, with windows of its own or in a pool. Keeps its world.
 pub struct Executable {
     // Before the world: windows go before what they were made with.
     pub(super) image: Arc<Image>,
@@ -69,7 +77,7 @@ impl Executable {
     /// Verifies a program for the size of the world, compiles it, and allocates its windows. Collective: all ranks
     /// compile the same program with the same options, in the same order.
     pub fn compile(program: &Program, world: &Arc<World>, options: &CompileOptions) -> Result<Arc<Executable>> {
-        let check = |nranks| check_rules(program, nranks);
+        let check = |nranks| check_rules(program, nranks, options.pool.is_some());
         Self::build(program, world, options, check, |binding, hooks| {
             let code = cpu::compile(program, binding, hooks)?;
             let (driver, scratch_bytes) = (code.driver, code.scratch_bytes);
@@ -89,14 +97,26 @@ impl Executable {
         let _turn = core.take(Step::Compile(&program.name))?;
         let nranks = core.nranks;
 
-        let prepared = check(nranks)
-            .and_then(|()| Ok((plan_windows(program, nranks)?, Signature::new(program, nranks, core.rank)?)));
-        let mine = prepared.as_ref().map(|(layout, _)| description(program, layout, options));
+        let prepared = check(nranks).and_then(|()| {
+            let mut layout = plan_windows(program, nranks)?;
+            let pool = plan_pool(core, program, options, &mut layout)?;
+            Ok((layout, pool, Signature::new(program, nranks, core.rank)?))
+        });
+        let mine = prepared.as_ref().map(|(layout, pool, _)| description(program, layout, pool.as_ref(), options));
         agree(core, &program.name, mine.map_err(Clone::clone))?;
-        let (layout, signature) = prepared?;
+        let (layout, pool, signature) = prepared?;
 
-        let windows = Windows::allocate(&**core.transport, layout.bytes, options.persistent, core.meeting_deadline())
-            .map_err(|e| core.lost(e))?;
+        let (bytes, persistent) = match &pool {
+            Some(pool) => (pool.capacity, true),
+            None => (layout.bytes, options.persistent),
+        };
+        let windows = match pool.as_ref().and_then(|pool| core.pools.windows(&pool.name)) {
+            Some(windows) => windows,
+            None => {
+                let windows = Windows::allocate(&**core.transport, bytes, persistent, core.meeting_deadline());
+                Arc::new(windows.map_err(|e| core.lost(e))?)
+            }
+        };
         let binding = Binding {
             nranks,
             rank: (core.local.len() == 1).then_some(core.local.start),
@@ -111,11 +131,14 @@ impl Executable {
         agree(core, &program.name, compiled.as_ref().map(|_| "compiled".into()).map_err(Clone::clone))?;
         let (routine, scratch) = compiled?;
 
+        if let Some(pool) = pool {
+            core.pools.keep(pool, &windows);
+        }
         let image = core.add_image(|id| Image {
             id,
             name: program.name.clone(),
             routine,
-            windows: Arc::new(windows),
+            windows,
             cells: Cells::new(program, &layout, nranks),
             table: UnsafeCell::new(signature.table()),
             signature,
@@ -125,20 +148,47 @@ impl Executable {
     }
 }
 
-/// Everything that the verifier finds wrong, now that the world is known.
-fn check_rules(program: &Program, nranks: u32) -> Result<()> {
-    let errors = verify(program, Some(nranks)).into_iter().filter(|d| d.severity == Severity::Error);
-    let errors: Vec<String> = errors.map(|error| error.to_string()).collect();
+/// Everything that the verifier finds wrong, now that the world is known. Only in a pool is there somebody else who may
+/// notify what a program waits for.
+fn check_rules(program: &Program, nranks: u32, pooled: bool) -> Result<()> {
+    let mut findings = verify(program, Some(nranks));
+    if !pooled {
+        let never_ends = findings.iter_mut().filter(|finding| finding.code == NEVER_NOTIFIED.code);
+        never_ends.for_each(|finding| finding.severity = Severity::Error);
+    }
+    findings.retain(|finding| finding.severity == Severity::Error);
+    let errors: Vec<String> = findings.iter().map(ToString::to_string).collect();
     if errors.is_empty() { Ok(()) } else { Err(Error::new(ErrorKind::Verify, errors.join("\n"))) }
 }
 
+/// Finds places for the windows of a program that goes into a pool: the pool as it will be.
+fn plan_pool(core: &Core, program: &Program, options: &CompileOptions, layout: &mut Layout) -> Result<Option<Pool>> {
+    let Some(name) = &options.pool else {
+        return match options.pool_bytes {
+            None => Ok(None),
+            Some(bytes) => Err(Error::invalid(format!("pool_bytes is {bytes}, but no pool is named"))),
+        };
+    };
+    if name.is_empty() {
+        return Err(Error::invalid("the name of the pool is empty"));
+    }
+    let new = || Pool::new(name, options.pool_bytes.unwrap_or(layout.bytes));
+    let mut pool = core.pools.plan(name).unwrap_or_else(new);
+    pool.place(program, layout)?;
+    Ok(Some(pool))
+}
+
 /// What the ranks must agree on, and read when they do not.
-fn description(program: &Program, layout: &Layout, options: &CompileOptions) -> String {
+fn description(program: &Program, layout: &Layout, pool: Option<&Pool>, options: &CompileOptions) -> String {
     let text = print(program);
-    let persistent = if options.persistent { "persistent" } else { "fresh" };
+    let windows = match pool {
+        Some(pool) => format!("{} of the {} bytes of pool '{}'", layout.bytes, pool.capacity, pool.name),
+        None if options.persistent => format!("{} bytes of persistent windows", layout.bytes),
+        None => format!("{} bytes of fresh windows", layout.bytes),
+    };
     let checked = if options.unchecked { "unchecked" } else { "checked" };
-    let (name, bytes, lines) = (&program.name, layout.bytes, text.lines().count());
-    format!("'{name}' ({lines} lines, hash {:016x}, {bytes} bytes of {persistent} windows, {checked})", hash(&text))
+    let (name, lines, hash) = (&program.name, text.lines().count(), hash(&format!("{text}{layout:?}")));
+    format!("'{name}' ({lines} lines, hash {hash:016x}, {windows}, {checked})")
 }
 
 /// FNV-1a: the same on every host and in every version of the library.

@@ -5,7 +5,8 @@
 //! drives all ranks runs rank 0 on the calling thread and the others on threads that live as long as the world.
 //!
 //! A launch allocates nothing, takes no lock and makes no system call while nobody sleeps. What goes wrong on one rank
-//! is recorded where all ranks see it, ends the launch of every one of them with the same error, and stays.
+//! is recorded where all ranks see it, and ends the launch of every one of them with the same error. The next call
+//! recovers from that, unless the world has ended: a rank was lost, or somebody aborted.
 
 mod args;
 mod cells;
@@ -18,6 +19,7 @@ mod fork;
 mod hooks;
 mod launch;
 mod memo;
+mod pools;
 mod recovery;
 mod report;
 mod run;

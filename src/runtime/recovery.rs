@@ -6,7 +6,6 @@
 //! In a process that drives all ranks the meetings are over at once.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::core::Core;
@@ -94,10 +93,7 @@ impl Core {
     /// Recovers from a failure that this process has returned; `step` comes after that.
     #[cold]
     pub(super) fn recover(&self, step: Step) -> Result<()> {
-        let mut windows = self.windows();
-        windows.sort_unstable_by_key(Arc::as_ptr);
-        windows.dedup_by(|a, b| Arc::ptr_eq(a, b));
-
+        let windows = self.windows();
         windows.iter().for_each(|windows| windows.come_to_recovery(self.local.clone()));
         let meet = |topic, text: &str| {
             let within = |e: Error| Error::new(e.kind, format!("recovering from a failed launch: {}", e.message));

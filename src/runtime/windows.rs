@@ -1,4 +1,4 @@
-//! The windows of an executable in symmetric memory, and how each launch gets them zeroed.
+//! The windows of an executable, or of a pool of them, in symmetric memory, and how each launch gets them zeroed.
 //!
 //! A rank's part begins with its [`Progress`]; then come the sets of windows. Fresh windows rotate through their sets as
 //! [`pld_sync::progress`] proves; persistent ones have one set that is zeroed on demand.

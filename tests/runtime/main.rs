@@ -3,6 +3,7 @@
 
 mod arguments;
 mod losses;
+mod pools;
 mod processes;
 mod programs;
 mod ranks;
@@ -14,7 +15,7 @@ use ranks::Scenario;
 
 /// All scenarios of rank processes, by name.
 fn scenario(name: &str) -> Scenario {
-    let tables = [processes::SCENARIOS, losses::SCENARIOS, timeouts::SCENARIOS, recovery::SCENARIOS];
+    let tables = [processes::SCENARIOS, losses::SCENARIOS, timeouts::SCENARIOS, recovery::SCENARIOS, pools::SCENARIOS];
     let found = tables.into_iter().flatten().find(|(candidate, _)| *candidate == name);
     found.unwrap_or_else(|| panic!("no scenario {name}")).1
 }
