@@ -85,6 +85,10 @@ typedef enum pld_arg_kind {
    * For a parameter of type `bool`: `integer`, other than 0 for true.
    */
   PLD_ARG_BOOL = 5,
+  /**
+   * Memory that lives with the ranks: `resident`, of the executable's world.
+   */
+  PLD_ARG_RESIDENT = 6,
 } pld_arg_kind;
 
 /**
@@ -393,6 +397,13 @@ typedef struct pld_executable_t pld_executable_t;
 typedef struct pld_program_t pld_program_t;
 
 /**
+ * Memory that lives with the ranks and that launches use as it is, without staging: weights, caches. Either the tensor
+ * of one rank, or stacked: one shard for each rank of this process. Any number of threads may use it at once, until one
+ * destroys it. It ends with its world; then it may only be destroyed.
+ */
+typedef struct pld_resident_t pld_resident_t;
+
+/**
  * A launch under way. Any number of threads may use it at once, until one destroys it.
  */
 typedef struct pld_run_t pld_run_t;
@@ -663,8 +674,8 @@ typedef struct pld_tensor_arg_t {
 } pld_tensor_arg_t;
 
 /**
- * An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_int`, `pld_arg_float`
- * or `pld_arg_bool`.
+ * An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_resident`,
+ * `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`.
  */
 typedef struct pld_arg_t {
   /**
@@ -691,6 +702,10 @@ typedef struct pld_arg_t {
    * The number.
    */
   double real;
+  /**
+   * The resident.
+   */
+  pld_resident_t *resident;
 } pld_arg_t;
 
 /**
@@ -1679,6 +1694,58 @@ PLD_API
 pld_status_t pld_world_status(const struct pld_world_t *w);
 
 /**
+ * Makes a zeroed tensor of one rank, which must be one that this process drives. `dims` are numbers. As argument of a
+ * launch (`pld_arg_resident`) it stands where all that this process passes is one tensor: for a parameter that is not
+ * sliced by rank, and in a world of processes for any. The caller owns it and destroys it with `pld_resident_destroy`.
+ * Local; callable from any thread.
+ *
+ * Errors: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_INVALID_STATE` if the world was left, `PLD_ERR_NO_MEMORY`.
+ */
+PLD_API
+pld_status_t pld_resident_create(pld_world_t *w,
+                                 uint32_t rank,
+                                 pld_dtype_t dtype,
+                                 const pld_dim_t *dims,
+                                 size_t ndims,
+                                 struct pld_resident_t **out_resident);
+
+/**
+ * Makes a zeroed tensor of this shape for each rank that this process drives. As argument of a launch it stands for a
+ * parameter that is sliced by rank: shard `r` goes to rank `r`. Otherwise as `pld_resident_create`.
+ */
+PLD_API
+pld_status_t pld_resident_create_stacked(pld_world_t *w,
+                                         pld_dtype_t dtype,
+                                         const pld_dim_t *dims,
+                                         size_t ndims,
+                                         struct pld_resident_t **out_resident);
+
+/**
+ * Fills `rank`'s part, which has `size` bytes. Local; returns when it is done, so that the memory at `src` may be used
+ * for other things. Callable from any thread.
+ *
+ * Errors: `PLD_ERR_BUSY` while a launch, or a run that has not ended, uses it, or another thread copies;
+ * `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_INVALID_STATE` if the world was left.
+ */
+PLD_API
+pld_status_t pld_resident_copy_in(pld_resident_t *b,
+                                  uint32_t rank,
+                                  const void *src,
+                                  size_t size);
+
+/**
+ * Copies `rank`'s part, which has `size` bytes, to `dst`. Otherwise as `pld_resident_copy_in`.
+ */
+PLD_API pld_status_t pld_resident_copy_out(pld_resident_t *b, uint32_t rank, void *dst, size_t size);
+
+/**
+ * Frees a resident; NULL is ignored. Local. Nobody else may use it any more; runs under way keep its memory until they
+ * end.
+ */
+PLD_API
+void pld_resident_destroy(struct pld_resident_t *b);
+
+/**
  * Sets all options to their defaults. `size` is `sizeof(pld_compile_options_t)` in the caller's header. Local; callable
  * from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
  */
@@ -1885,6 +1952,7 @@ static inline pld_arg_t pld_arg_none_(pld_arg_kind_t kind) {
   a.parts = NULL;
   a.integer = 0;
   a.real = 0;
+  a.resident = NULL;
   return a;
 }
 
@@ -1907,6 +1975,13 @@ static inline pld_arg_t pld_arg_parts(const pld_tensor_arg_t *parts, size_t npar
   pld_arg_t a = pld_arg_none_(PLD_ARG_PARTS);
   a.parts = parts;
   a.nparts = (uint32_t)nparts;
+  return a;
+}
+
+/** Memory that lives with the ranks as argument of a launch; see pld_resident_create and pld_resident_create_stacked. */
+static inline pld_arg_t pld_arg_resident(pld_resident_t *resident) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_RESIDENT);
+  a.resident = resident;
   return a;
 }
 

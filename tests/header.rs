@@ -22,6 +22,7 @@ const NOUNS: &[&str] = &[
     "host",
     "log",
     "world",
+    "resident",
     "arg",
     "executable",
     "run",

@@ -9,12 +9,15 @@ use syn::{FnArg, GenericArgument, Item, PathArguments, ReturnType, Type, parse_q
 /// Pointer types of `src/capi/pointer.rs` and `options.rs`, which are plain pointers in C.
 const POINTERS: &[(&str, &str)] = &[
     ("Args", "*const pld_arg_t"),
+    ("Bytes", "*const c_void"),
+    ("BytesOut", "*mut c_void"),
     ("CompileOptions", "*const pld_compile_options_t"),
     ("CompileOptionsOut", "*mut pld_compile_options_t"),
     ("Dims", "*const pld_dim_t"),
     ("DlTensor", "*const DLManagedTensor"),
     ("Executable", "*mut pld_executable_t"),
     ("Operands", "*const pld_operand_t"),
+    ("Resident", "*mut pld_resident_t"),
     ("Run", "*mut pld_run_t"),
     ("Scalars", "*const pld_scalar_t"),
     ("Tensors", "*const pld_tensor_arg_t"),

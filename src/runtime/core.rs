@@ -106,12 +106,15 @@ impl Core {
         deadline(self.timeout.max(MEETING))
     }
 
+    /// An error if this process has no part in the world, or none any more.
+    pub(super) fn check_here(&self) -> Result<()> {
+        self.fork.check()?;
+        if self.closed.load(Ordering::Relaxed) { Err(closed()) } else { Ok(()) }
+    }
+
     /// An error if nothing can begin in this world any more.
     pub(super) fn check_open(&self) -> Result<()> {
-        self.fork.check()?;
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(closed());
-        }
+        self.check_here()?;
         if self.board.record().is_set(LAST_EPOCH) { Err(self.failure()) } else { Ok(()) }
     }
 

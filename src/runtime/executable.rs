@@ -1,10 +1,9 @@
 //! Programs compiled for a world.
 
-use std::alloc::Layout as Allocation;
 use std::cell::UnsafeCell;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::aligned::Aligned;
 use super::args::{Signature, Table};
 use super::cells::Cells;
 use super::core::Core;
@@ -62,7 +61,7 @@ pub(super) struct Image {
     pub(super) cells: Cells,
     pub(super) signature: Signature,
     /// Tile memory of each rank that this process drives.
-    pub(super) scratch: Box<[Scratch]>,
+    pub(super) scratch: Box<[Aligned]>,
     /// Arguments of launches, for the holder of the world's turn.
     pub(super) table: UnsafeCell<Table>,
 }
@@ -100,7 +99,7 @@ impl Executable {
         let prepared = check(nranks).and_then(|()| {
             let mut layout = plan_windows(program, nranks)?;
             let pool = plan_pool(core, program, options, &mut layout)?;
-            Ok((layout, pool, Signature::new(program, nranks, core.rank)?))
+            Ok((layout, pool, Signature::new(program, core)?))
         });
         let mine = prepared.as_ref().map(|(layout, pool, _)| description(program, layout, pool.as_ref(), options));
         agree(core, &program.name, mine.map_err(Clone::clone))?;
@@ -125,7 +124,7 @@ impl Executable {
             checked: !options.unchecked,
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
-            let scratch: Result<_> = core.local.clone().map(|_| Scratch::new(routine.scratch_bytes)).collect();
+            let scratch: Result<_> = core.local.clone().map(|_| Aligned::new(routine.scratch_bytes, "tiles")).collect();
             Ok((routine, scratch?))
         });
         agree(core, &program.name, compiled.as_ref().map(|_| "compiled".into()).map_err(Clone::clone))?;
@@ -215,32 +214,5 @@ fn agree(core: &Core, name: &str, mine: Result<String>) -> Result<()> {
             let message = format!("ranks compile different programs: rank 0 {first}, rank {rank} {other}");
             Err(Error::new(ErrorKind::Mismatch, message))
         }
-    }
-}
-
-/// Tile memory of a rank.
-pub(super) struct Scratch {
-    data: NonNull<u8>,
-    allocation: Allocation,
-}
-
-impl Scratch {
-    fn new(bytes: usize) -> Result<Self> {
-        let no_memory = || Error::new(ErrorKind::NoMemory, format!("no memory for {bytes} bytes of tiles"));
-        let allocation = Allocation::from_size_align(bytes.max(1), 64).map_err(|_| no_memory())?;
-        // SAFETY: the size is not 0.
-        let data = NonNull::new(unsafe { std::alloc::alloc_zeroed(allocation) }).ok_or_else(no_memory)?;
-        Ok(Self { data, allocation })
-    }
-
-    pub(super) fn as_ptr(&self) -> *mut u8 {
-        self.data.as_ptr()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and no launch uses it any more.
-        unsafe { std::alloc::dealloc(self.data.as_ptr(), self.allocation) };
     }
 }

@@ -9,6 +9,7 @@ use super::executable::{Executable, Image};
 use super::hooks::Context;
 use super::recovery::Step;
 use super::report;
+use super::resident::InUse;
 use super::wait::SLICE;
 use crate::codegen::cpu::abi::{Exit, Fault, Frame};
 use crate::error::{Error, ErrorKind, Result};
@@ -25,6 +26,7 @@ impl Executable {
     pub fn launch(&self, args: &[Arg]) -> Result<()> {
         let core = self.world.core();
         let _turn = core.take(Step::Launch(&self.image))?;
+        let _in_use = InUse::new(args)?;
         // SAFETY: this thread has the world's turn.
         let table = unsafe { &mut *self.image.table.get() };
         self.image.signature.bind(args, table)?;

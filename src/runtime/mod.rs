@@ -8,6 +8,7 @@
 //! is recorded where all ranks see it, and ends the launch of every one of them with the same error. The next call
 //! recovers from that, unless the world has ended: a rank was lost, or somebody aborted.
 
+mod aligned;
 mod args;
 mod cells;
 mod control;
@@ -22,6 +23,7 @@ mod memo;
 mod pools;
 mod recovery;
 mod report;
+mod resident;
 mod run;
 mod threads;
 mod wait;
@@ -30,6 +32,7 @@ mod world;
 
 pub use args::{Arg, TensorArg};
 pub use executable::{CompileOptions, Executable};
+pub use resident::Resident;
 pub use run::Run;
 pub use wait::WaitPolicy;
 pub use world::{MAX_RANKS, World, WorldOptions};

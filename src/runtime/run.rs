@@ -10,6 +10,7 @@ use super::core::Core;
 use super::executable::Executable;
 use super::launch::launch;
 use super::recovery::Step;
+use super::resident::{InUse, Kept};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A launch that was submitted. Dropping it does not end the launch.
@@ -28,6 +29,7 @@ struct Outcome {
 struct Job {
     executable: Arc<Executable>,
     table: Table,
+    residents: Kept,
     outcome: Arc<Outcome>,
 }
 
@@ -60,9 +62,11 @@ impl Executable {
         let core = self.world.core();
         core.check_open()?;
         let mut table = self.image.signature.table();
+        let in_use = InUse::new(args)?;
         self.image.signature.bind(args, &mut table)?;
+        let residents = in_use.keep();
         let outcome = Arc::new(Outcome::default());
-        let job = Job { executable: self.clone(), table, outcome: outcome.clone() };
+        let job = Job { executable: self.clone(), table, residents, outcome: outcome.clone() };
         let mut queue = lock(&core.runs.queue);
         while core.runs.pending.load(Ordering::Relaxed) >= core.runs.most && !queue.stopping {
             queue = core.runs.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -165,9 +169,9 @@ impl Runs {
             self.pending.fetch_sub(1, Ordering::Release);
         }
         self.changed.notify_all();
-        let Job { executable, outcome, .. } = job;
-        // Before the outcome: whoever waited may expect the executable to be its own again.
-        drop(executable);
+        let Job { executable, residents, outcome, .. } = job;
+        // Before the outcome: whoever waited may expect executable and residents to be its own again.
+        drop((executable, residents));
         *lock(&outcome.result) = Some(result);
         outcome.ended.notify_all();
     }
