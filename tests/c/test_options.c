@@ -75,7 +75,7 @@ static void compile_options(void) {
   o.tail[3] = 1;
   x = NULL;
   CHECK_STATUS(PLD_ERR_VERSION, pld_compile(p, world, &o.options, &x));
-  CHECK_ERROR("byte 24");
+  CHECK_ERROR("byte 44");
   o.options.struct_size = 4;
   CHECK_OK(pld_compile(p, world, &o.options, &x));
   pld_executable_destroy(x);
