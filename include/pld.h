@@ -1687,8 +1687,9 @@ PLD_API uint32_t pld_world_nranks(const struct pld_world_t *w);
 PLD_API int32_t pld_world_rank(const struct pld_world_t *w);
 
 /**
- * `PLD_OK`, or the error that ended the world, with its report as this thread's last error. A world that has failed
- * stays failed: destroy it and make another. Local, does not block; callable from any thread.
+ * `PLD_OK`, or the error that ended the world, with its report as this thread's last error: `PLD_ERR_PEER_LOST`,
+ * `PLD_ERR_ABORTED` or `PLD_ERR_INTERNAL`. A world that has ended stays so: destroy it and make another. Other errors
+ * end a launch only. Local, does not block; callable from any thread.
  */
 PLD_API
 pld_status_t pld_world_status(const struct pld_world_t *w);
@@ -1760,7 +1761,8 @@ pld_status_t pld_compile_options_init(pld_compile_options_t *options,
  * destroys it with `pld_executable_destroy`.
  *
  * Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_VERIFY`,
- * `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH`, `PLD_ERR_NO_SPACE`, `PLD_ERR_TIMEOUT`, or what ended the world.
+ * `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH` (also of a window with the pool's), `PLD_ERR_NO_SPACE` (also in the pool),
+ * `PLD_ERR_TIMEOUT`, or what ended the world.
  */
 PLD_API
 pld_status_t pld_compile(const struct pld_program_t *p,
@@ -1774,9 +1776,15 @@ pld_status_t pld_compile(const struct pld_program_t *p,
  * and resets in the same order. In a world of processes a rank's part runs on the calling thread.
  *
  * Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
- * alignment or aliasing of the arguments), `PLD_ERR_BUSY`, `PLD_ERR_FORKED`. Errors that end the launch and the world
- * on every rank, the same everywhere: `PLD_ERR_TIMEOUT`, `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`,
- * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`. The contents of outputs are then undefined.
+ * alignment or aliasing of the arguments), `PLD_ERR_BUSY` (also for a resident that is being copied),
+ * `PLD_ERR_FORKED`. Errors that end the launch on every rank, the same everywhere: `PLD_ERR_TIMEOUT`,
+ * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`; and those that end the world too: `PLD_ERR_PEER_LOST`,
+ * `PLD_ERR_ABORTED`. The contents of outputs are then undefined.
+ *
+ * A rank that had done its part when another one failed gets the error from its next call, which does nothing else. The
+ * call after a failure recovers first: in a world of processes all ranks meet, and must make the same call
+ * (`PLD_ERR_MISMATCH` otherwise; `PLD_ERR_TIMEOUT` naming the ranks that do not come). Windows that the failed launch
+ * used are zeroed, also persistent ones.
  */
 PLD_API
 pld_status_t pld_launch(pld_executable_t *x,
@@ -1784,8 +1792,14 @@ pld_status_t pld_launch(pld_executable_t *x,
                         size_t nargs);
 
 /**
- * As `pld_launch`, but returns at once, and runs after everything that was submitted to the world before. The arguments' memory must stay valid until the run is done; the `pld_arg_t` and
- * lists themselves need not. The caller owns the run and ends it with `pld_run_destroy`.
+ * As `pld_launch`, but does not wait for the end: it runs after everything that was submitted to the world before. The
+ * arguments' memory must stay valid until the run is done; the `pld_arg_t` and lists themselves need not, and residents
+ * may be destroyed. Blocks only while the world's `max_runs` runs have not ended. The caller owns the run and ends it
+ * with `pld_run_destroy`.
+ *
+ * Each run has its own result. Behind a failed run the next one recovers and runs, in a world of threads; in a world of
+ * processes all runs that are queued then end with the same error, for ranks may have submitted different numbers of
+ * them, and those submitted later run.
  */
 PLD_API
 pld_status_t pld_submit(pld_executable_t *x,
@@ -1794,7 +1808,8 @@ pld_status_t pld_submit(pld_executable_t *x,
                         struct pld_run_t **out_run);
 
 /**
- * Zeroes the windows of a persistent executable, as after `pld_compile`. Collective, blocks; between launches.
+ * Zeroes the windows of a persistent executable, or the whole pool that they lie in, as after `pld_compile`. Collective,
+ * blocks; between launches.
  * Errors: `PLD_ERR_INVALID_STATE` if the executable is not persistent, `PLD_ERR_BUSY`, or what ended the world.
  */
 PLD_API

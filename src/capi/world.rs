@@ -277,8 +277,9 @@ pub extern "C" fn pld_world_rank(w: Option<&pld_world_t>) -> i32 {
     guard::value(-1, || Ok(w.and_then(|w| w.world.rank()).map_or(-1, |rank| rank as i32)))
 }
 
-/// `PLD_OK`, or the error that ended the world, with its report as this thread's last error. A world that has failed
-/// stays failed: destroy it and make another. Local, does not block; callable from any thread.
+/// `PLD_OK`, or the error that ended the world, with its report as this thread's last error: `PLD_ERR_PEER_LOST`,
+/// `PLD_ERR_ABORTED` or `PLD_ERR_INTERNAL`. A world that has ended stays so: destroy it and make another. Other errors
+/// end a launch only. Local, does not block; callable from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_world_status(w: Option<&pld_world_t>) -> pld_status_t {
     guard::status(|| {

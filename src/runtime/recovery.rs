@@ -95,10 +95,12 @@ impl Core {
     pub(super) fn recover(&self, step: Step) -> Result<()> {
         let windows = self.windows();
         windows.iter().for_each(|windows| windows.come_to_recovery(self.local.clone()));
-        let meet = |topic, text: &str| {
-            let within = |e: Error| Error::new(e.kind, format!("recovering from a failed launch: {}", e.message));
-            self.meet(Message::new(topic, text)).map_err(within)
+        // What ends the world reads the same wherever it is met.
+        let within = |e: Error| match self.end() {
+            Some(end) => end,
+            None => Error::new(e.kind, format!("recovering from a failed launch: {}", e.message)),
         };
+        let meet = |topic, text: &str| self.meet(Message::new(topic, text)).map_err(within);
         let all = meet(Topic::Recovery, &step.to_string())?;
         if let Some(rank) = all.iter().position(|message| *message != all[0]) {
             let (first, other) = (all[0].text(), all[rank].text());

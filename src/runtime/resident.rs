@@ -114,12 +114,8 @@ impl Shards {
 
     /// Each rank that has a shard, with the shard as a tensor.
     pub(super) fn tensors(&self) -> impl Iterator<Item = (u32, TensorArg<'_>)> {
-        let tensor = |part: &Aligned| TensorArg {
-            data: part.as_ptr(),
-            dtype: self.dtype,
-            shape: &self.shape,
-            strides: None,
-        };
+        let tensor =
+            |part: &Aligned| TensorArg { data: part.as_ptr(), dtype: self.dtype, shape: &self.shape, strides: None };
         (self.first..).zip(self.parts.iter().map(tensor))
     }
 

@@ -155,7 +155,7 @@ impl Runs {
             let result = if begin { run(core, &job.executable, &job.table) } else { Err(never_begun()) };
             // Ranks that are processes may have submitted more or fewer runs by now: only if none of those begins can
             // they go on together.
-            let failed = result.is_err() && core.rank.is_some() && core.failed();
+            let failed = result.is_err() && core.failed() && core.local.len() < core.nranks as usize;
             let queued: Vec<Job> = if failed { lock(&self.queue).jobs.drain(..).collect() } else { Vec::new() };
             for job in std::iter::once(job).chain(queued) {
                 self.end(job, result.clone());

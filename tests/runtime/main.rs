@@ -16,7 +16,14 @@ use ranks::Scenario;
 
 /// All scenarios of rank processes, by name.
 fn scenario(name: &str) -> Scenario {
-    let tables = [processes::SCENARIOS, losses::SCENARIOS, timeouts::SCENARIOS, recovery::SCENARIOS, pools::SCENARIOS, residents::SCENARIOS];
+    let tables = [
+        processes::SCENARIOS,
+        losses::SCENARIOS,
+        timeouts::SCENARIOS,
+        recovery::SCENARIOS,
+        pools::SCENARIOS,
+        residents::SCENARIOS,
+    ];
     let found = tables.into_iter().flatten().find(|(candidate, _)| *candidate == name);
     found.unwrap_or_else(|| panic!("no scenario {name}")).1
 }

@@ -17,6 +17,7 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("steps_differ", steps_differ_rank),
     ("never_back", never_back_rank),
     ("die_recovering", die_recovering_rank),
+    ("die_alternating", die_alternating_rank),
     ("abort_after_failure", abort_after_failure_rank),
 ];
 
@@ -108,6 +109,9 @@ fn alternate(world: &Arc<World>, rounds: u32) -> Result<()> {
     let nranks = world.nranks();
     let local = world.rank().map_or(0..nranks, |rank| rank..rank + 1);
     let (fresh, kept) = (compile(TRIAL, world, false)?, compile(TRIAL, world, true)?);
+    // Windows that exist only once, and are zeroed between two barriers.
+    let large = TRIAL.replace("data_buf = alloc_window [world, 64]", "data_buf = alloc_window [world, 300000]");
+    let large = compile(&large, world, false)?;
     let mut epoch = 0;
     let mut seed = 12345u64;
     for round in 0..rounds {
@@ -115,16 +119,17 @@ fn alternate(world: &Arc<World>, rounds: u32) -> Result<()> {
         let (how, victim, good) = (1 + (seed >> 33) as usize % 3, (seed >> 40) as u32 % nranks, (seed >> 50) % 4);
         // A silent rank costs the time-out.
         let how = if how == 1 && round % 5 != 0 { 2 } else { how };
-        let failing = if seed >> 60 & 1 == 0 { &fresh } else { &kept };
-        let trial = Trial { how, victim, epoch: if seed >> 60 & 1 == 0 { 1 } else { epoch + 1 }, waits: true };
+        let failing = [&fresh, &kept, &large][(seed >> 60) as usize % 3];
+        let trial = Trial { how, victim, epoch: if Arc::ptr_eq(failing, &kept) { epoch + 1 } else { 1 }, waits: true };
         let error = run(failing, local.clone(), nranks, round, trial).unwrap_err();
         assert_eq!(error.kind, KINDS[how - 1], "{error}");
         assert_eq!(world.failure(), None);
-        if seed >> 60 & 1 != 0 {
+        if Arc::ptr_eq(failing, &kept) {
             epoch = 0;
         }
         for _ in 0..good {
             run(&fresh, local.clone(), nranks, round, WELL)?;
+            run(&large, local.clone(), nranks, round + 2, WELL)?;
             epoch += 1;
             run(&kept, local.clone(), nranks, round + 1, Trial { epoch, ..WELL })?;
         }
@@ -391,6 +396,37 @@ fn die_recovering_rank(me: &Rank) -> Result<String> {
     assert_eq!(world.failure().map(|e| e.kind), Some(ErrorKind::PeerLost));
     assert_eq!(launch(WELL).unwrap_err().kind, ErrorKind::PeerLost, "it stays");
     Err(error)
+}
+
+/// Killed at any moment of launches, failures and recoveries: all others hear of it.
+#[test]
+fn a_rank_dies_at_any_time() {
+    for time in 0..15u64 {
+        let mut job = Job::start("die_alternating", 3);
+        job.hear_all("ready");
+        let victim = time as usize % 3;
+        std::thread::sleep(Duration::from_micros(time * 1700 % 20_000));
+        job.kill(victim);
+        let survivors = (0..3).filter(|&rank| rank != victim).map(|rank| job.outcome(rank)).collect::<Vec<_>>();
+        let message = survivors[0].failed("PeerLost");
+        assert!(message.starts_with(&format!("rank {victim} ")), "{message}");
+        assert_eq!(survivors[0], survivors[1]);
+        assert_eq!(job.leftovers(), [""; 0]);
+    }
+}
+
+fn die_alternating_rank(me: &Rank) -> Result<String> {
+    let world = me.join(&WorldOptions::default())?;
+    let exe = compile(TRIAL, &world, false)?;
+    let launch = |trial| run(&exe, me.rank()..me.rank() + 1, me.nranks(), 5, trial);
+    me.say("ready");
+    loop {
+        let error = launch(Trial { how: 2, victim: 2, ..WELL }).unwrap_err();
+        if error.kind != ErrorKind::OutOfBounds {
+            return Err(error);
+        }
+        launch(WELL)?;
+    }
 }
 
 /// An abort that comes when a launch has failed already ends the world all the same.

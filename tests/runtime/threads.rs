@@ -1,6 +1,7 @@
 //! Worlds whose ranks are threads of this process.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pld::error::ErrorKind;
@@ -153,6 +154,33 @@ fn runs_come_in_order() {
     for (i, f) in found.iter().enumerate() {
         assert_eq!(*f, [i as i32; 2]);
     }
+}
+
+/// With two runs in flight a third is not submitted until one has ended.
+#[test]
+fn runs_in_flight_are_limited() {
+    let world = World::create(2, &WorldOptions { runs: 2, ..WorldOptions::default() }).unwrap();
+    let exe = compile(MOE, &world, false).unwrap();
+    let submitted = AtomicBool::new(false);
+    let mut sums = [[0; 2]; 3];
+    let [first, second, third] = &mut sums;
+    let endless = [exe.submit(&moe(first, 1, 0, 5)).unwrap(), exe.submit(&moe(second, 1, 0, 5)).unwrap()];
+    std::thread::scope(|s| {
+        let other = s.spawn(|| {
+            let run = exe.submit(&moe(third, 1, 0, 1));
+            submitted.store(true, Ordering::Relaxed);
+            run
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!submitted.load(Ordering::Relaxed) && !endless[0].done());
+        world.abort(6).unwrap();
+        // It comes in time to be a run that ends, or is told at once.
+        let ended = other.join().unwrap().and_then(|run| run.wait(None));
+        assert_eq!(ended.unwrap_err().kind, ErrorKind::Aborted);
+    });
+    endless.iter().for_each(|run| assert_eq!(run.wait(None).unwrap_err().kind, ErrorKind::Aborted));
+    let none = World::create(2, &WorldOptions { runs: 0, ..WorldOptions::default() }).unwrap_err();
+    assert_eq!(none.message, "a world of 0 runs at a time; at least 1 is needed");
 }
 
 #[test]
