@@ -12,6 +12,7 @@ use pld::capi::world::pld_world_options_t;
 use crate::rank::{Bench, pin, unpin};
 
 // As `pld.h` declares them; handles are `c_void`.
+#[expect(improper_ctypes, reason = "an argument may point to a resident, which only the library looks into")]
 unsafe extern "C" {
     fn pld_last_error(buffer: *mut c_char, size: usize) -> usize;
     fn pld_program_parse(
@@ -100,8 +101,10 @@ impl World {
 
     /// Compiles a program for this world.
     pub fn compile(&self, program: &Program, persistent: bool) -> Result<Executable, String> {
-        let struct_size = size_of::<pld_compile_options_t>() as u32;
-        let options = pld_compile_options_t { struct_size, persistent: persistent.into(), unchecked: 0 };
+        // SAFETY: all fields may be 0.
+        let mut options: pld_compile_options_t = unsafe { zeroed() };
+        options.struct_size = size_of_val(&options) as u32;
+        options.persistent = persistent.into();
         let mut executable = null_mut();
         // SAFETY: program and world live, and the options are as they should be.
         check(unsafe { pld_compile(program.0, self.0, &options, &mut executable) })?;

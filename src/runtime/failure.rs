@@ -59,7 +59,7 @@ fn least(epoch: u64) -> u64 {
 }
 
 fn rank_of(state: u64) -> u64 {
-    state % (1 << EPOCH_SHIFT) >> RANK_SHIFT
+    (state % (1 << EPOCH_SHIFT)) >> RANK_SHIFT
 }
 
 /// Asks for patience with a rank that fills the record, at most [`FILLING`] long.
