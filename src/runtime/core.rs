@@ -119,7 +119,7 @@ impl Core {
     }
 
     /// The failure of the launch under way or of the world, if there is one.
-    pub(super) fn outcome(&self) -> Result<()> {
+    fn outcome(&self) -> Result<()> {
         if self.failed() { Err(self.failure()) } else { Ok(()) }
     }
 

@@ -9,7 +9,8 @@ use pld::runtime::{Arg, CompileOptions, World, WorldOptions};
 use crate::programs::*;
 use crate::ranks::{Job, Join, Outcome, Rank, Scenario};
 
-pub const SCENARIOS: &[(&str, Scenario)] = &[("pool", pool_rank), ("pool_reset", pool_reset_rank)];
+pub const SCENARIOS: &[(&str, Scenario)] =
+    &[("pool", pool_rank), ("pool_reset", pool_reset_rank), ("pool_failure", pool_failure_rank)];
 
 /// Puts a row that depends on rank, position and epoch into the next rank's cache, and counts its signal up to the
 /// epoch. The cells that come first are this program's own.
@@ -237,14 +238,32 @@ fn a_program_of_a_pool_is_not_one_on_its_own() {
 /// Reports name the cells of the program that waits; a failure leaves the whole pool zeroed.
 #[test]
 fn a_failed_launch_of_one_program() {
-    let options = WorldOptions { timeout: std::time::Duration::from_millis(200), ..WorldOptions::default() };
-    let world = World::create(2, &options).unwrap();
-    let prefill = compile_with(PREFILL, &world, &pool("kv", Some(1024))).unwrap();
-    let decode = compile_with(DECODE, &world, &pool("kv", None)).unwrap();
-    alternate(&world, &prefill, &decode, 1..4, 0).unwrap();
-    let mut y = vec![-1; 64];
-    let error = decode.launch(&[tensor(&mut y, &[2, 1, 32]), Arg::Int(9)]).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Timeout);
-    assert!(error.message.contains(" s for epoch[0, 0] >= 9 (is 3)\n"), "{error}");
-    alternate(&world, &prefill, &decode, 1..4, 0).unwrap();
+    failure(&World::create(2, &impatient()).unwrap()).unwrap();
+    assert_eq!(Job::start("pool_failure", 3).outcomes(), vec![Outcome::Done("fine".into()); 3]);
+}
+
+fn impatient() -> WorldOptions {
+    WorldOptions { timeout: std::time::Duration::from_millis(200), ..WorldOptions::default() }
+}
+
+fn failure(world: &Arc<World>) -> Result<()> {
+    let prefill = compile_with(PREFILL, world, &pool("kv", Some(1024)))?;
+    let decode = compile_with(DECODE, world, &pool("kv", None))?;
+    let barrier = compile(COUNT, world, true)?;
+    let mut y = vec![-1; 32 * local(world).len()];
+    let shape = [world.nranks() as i64, 1, 32];
+    let shape = if world.rank().is_some() { &shape[1..] } else { &shape[..] };
+    for _ in 0..3 {
+        alternate(world, &prefill, &decode, 1..4, 0)?;
+        barrier.reset()?;
+        let error = decode.launch(&[tensor(&mut y, shape), Arg::Int(9)]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Timeout);
+        assert!(error.message.contains(" s for epoch[0, 0] >= 9 (is 3)\n"), "{error}");
+    }
+    alternate(world, &prefill, &decode, 1..4, 0)
+}
+
+fn pool_failure_rank(me: &Rank) -> Result<String> {
+    failure(&me.join(&impatient())?)?;
+    Ok("fine".into())
 }
