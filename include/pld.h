@@ -319,6 +319,10 @@ typedef enum pld_status {
    */
   PLD_ERR_ARITHMETIC = 81,
   /**
+   * A function of the engine that the program calls returned an error.
+   */
+  PLD_ERR_CALLBACK = 82,
+  /**
    * A bug of the library. The object of the call may only be destroyed.
    */
   PLD_ERR_INTERNAL = 99,

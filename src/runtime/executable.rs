@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::args::{Signature, Table};
+use super::callback::Callback;
 use super::cells::Cells;
 use super::core::Core;
 use super::hooks;
@@ -20,12 +21,14 @@ use crate::passes::plan_windows::{Layout, plan_windows};
 use crate::verify::verify;
 
 /// How a program is compiled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CompileOptions {
     /// Windows keep what is in them from launch to launch: no zeroing, and nothing to wait for at the beginning.
     pub persistent: bool,
     /// Leave out the checks of offsets and peers that are only known when the program runs.
     pub unchecked: bool,
+    /// The engine's functions, by their names in the program.
+    pub callbacks: Vec<(String, Callback)>,
 }
 
 /// A program compiled for a world, with windows of its own. Keeps its world.

@@ -8,6 +8,7 @@
 //! is recorded where all ranks see it, ends the launch of every one of them with the same error, and stays.
 
 mod args;
+mod callback;
 mod cells;
 mod control;
 mod core;
@@ -26,6 +27,7 @@ mod windows;
 mod world;
 
 pub use args::{Arg, TensorArg};
+pub use callback::{Callback, CallbackContext, CallbackFn, View};
 pub use executable::{CompileOptions, Executable};
 pub use run::Run;
 pub use wait::WaitPolicy;

@@ -89,6 +89,22 @@ pub enum FaultKind {
     Step = 5,
 }
 
+/// A tensor as the engine's functions see it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// Its first element.
+    pub data: *mut c_void,
+    /// A [`crate::ir::DType`].
+    pub dtype: u32,
+    /// Number of dimensions.
+    pub ndims: u32,
+    /// Extents, outermost first.
+    pub shape: *const i64,
+    /// Elements between neighbours in each dimension.
+    pub strides: *const i64,
+}
+
 /// Functions of the runtime that generated code calls off its fast path.
 #[derive(Clone, Copy, Debug)]
 pub struct Hooks {

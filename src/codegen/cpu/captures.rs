@@ -39,8 +39,8 @@ pub fn captures(program: &Program, arguments: &Arguments, body: Block) -> Vec<Ca
                 Place::Memory { .. } | Place::Tile(_) => {}
             }
         }
+        inside.extend(kind.index().map(Capture::Scalar));
         inside.extend(match *kind {
-            OpKind::For { index, .. } => Some(Capture::Scalar(index)),
             OpKind::Slice { dst, .. } => Some(Capture::Tensor(dst)),
             OpKind::VarDef { var, .. } => Some(Capture::Var(var)),
             OpKind::ArrayDef { array, .. } => Some(Capture::Array(array)),

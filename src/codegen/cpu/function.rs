@@ -242,7 +242,12 @@ impl<'c, 'p> Function<'c, 'p> {
             OpKind::ArraySet { array, index, value } => self.array_set(*array, *index, *value),
             OpKind::For { index, first, end, step, body } => self.for_loop(*index, *first, *end, *step, *body)?,
             OpKind::If { cond, then, other } => self.if_else(*cond, *then, *other)?,
-            OpKind::At { task, body } => self.at(op, *task, *body)?,
+            OpKind::Task { task, body, .. } => self.at(op, *task, *body)?,
+            OpKind::Manual { body } => self.block(*body)?,
+            OpKind::Extern { .. } | OpKind::DeferWait { .. } | OpKind::HostTask { .. } => {
+                let message = format!("{} has no code yet", self.program().ops[op].kind.name());
+                return Err(crate::error::Error::new(crate::error::ErrorKind::Unsupported, message));
+            }
             OpKind::Slice { dst, src, at } => self.slice(*dst, *src, at),
             OpKind::Read { dst, src, at } => self.read(*dst, *src, at)?,
             OpKind::Write { dst, at, value } => self.write(*dst, at, *value)?,
