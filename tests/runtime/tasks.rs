@@ -353,6 +353,110 @@ fn functions_of_the_engine() {
     }
 }
 
+/// The tensors of all ranks, read after all of them have written: E4 and E6.
+unsafe extern "C" fn reduce(context: *const CallbackContext, user_data: *mut c_void) -> i32 {
+    // SAFETY: the library passes a context, the test a place for the sum.
+    let (context, sum) = unsafe { (&*context, &*user_data.cast::<AtomicI64>()) };
+    // SAFETY: two tensors, a scalar; the tensors have as many dimensions as they say.
+    let (tensors, scalar, shape) = unsafe {
+        let tensors = std::slice::from_raw_parts(context.tensors, context.ntensors);
+        let shape = std::slice::from_raw_parts(tensors[0].shape, tensors[0].ndims as usize);
+        (tensors, *context.scalars, shape)
+    };
+    if shape != [i64::from(context.nranks), 4] || scalar != 6 || tensors[1].ndims != 1 {
+        return 5;
+    }
+    // SAFETY: the elements that the shape says.
+    let values = unsafe { std::slice::from_raw_parts(tensors[0].data.cast::<i32>(), 4 * shape[0] as usize) };
+    sum.store(values.iter().map(|&v| i64::from(v)).sum(), Ordering::Relaxed);
+    // SAFETY: one element, which the function may write.
+    unsafe { *tensors[1].data.cast::<i64>() = values.len() as i64 };
+    0
+}
+
+#[test]
+fn functions_after_the_ranks() {
+    let text = "program after
+entry e(f: tensor[4] i32 out, me: i32) {
+  at fill { for i in 0..4 { f[i] = 10 * me + cast(i, i32) } }
+}
+host (fs: tensor[world, 4] i32 out, count: tensor[1] i64 out, k: i32) {
+  ranks r in 0..world { dispatch e(fs[r], r) device r }
+  host_task reduce(fs in, count out, k * 2)
+}
+";
+    for nranks in [1, 2, 4] {
+        let world = world(nranks, 1);
+        let sum = AtomicI64::new(0);
+        let callback = Callback { function: reduce, user_data: (&raw const sum).cast_mut().cast() };
+        let options = CompileOptions { callbacks: vec![("reduce".into(), callback)], ..CompileOptions::default() };
+        let exe = Executable::compile(&parse(text, "after.pld").unwrap(), &world, &options).unwrap();
+        let (n, mut count) = (i64::from(nranks), [0i64]);
+        let mut f = vec![0; 4 * nranks as usize];
+        let shape = [n, 4];
+        exe.launch(&[tensor(&mut f, &shape), tensor(&mut count, &[1]), Arg::Int(3)]).unwrap();
+        assert_eq!(sum.load(Ordering::Relaxed), (0..n).map(|r| 40 * r + 6).sum::<i64>());
+        assert_eq!(count, [4 * n]);
+        let error = exe.launch(&[tensor(&mut f, &shape), tensor(&mut count, &[1]), Arg::Int(2)]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Callback);
+        assert!(error.message.contains("function reduce returned 5"), "{error}");
+    }
+}
+
+/// Ranks at any distance: some compute long before they come to an exchange.
+#[test]
+fn skewed_ranks() {
+    let text = "program skew
+entry e(out: tensor[world] i32 out, box: window[world, 1] i32, ready: window[world, 1] i32, done: window[world, 1] i32,
+        me: i32, work: i32, epoch: i32) {
+  at busy {
+    x = var i32 = me
+    for i in 0..work * ((me * 7 + epoch) % 5) { x = x * 5 + 1 }
+    out[me] = x
+  }
+  free = at free { for src in 0..world { wait done[src, 0] >= epoch - 1 } }
+  push = at push deps [free] {
+    for dst in 0..world {
+      t = full i32 [1, 1] epoch * 100 + me
+      remote_store t -> box[me, 0] @dst
+      notify ready[me, 0] @dst += 1
+    }
+  }
+  arrived = at arrived deps [push] { for src in 0..world { wait ready[src, 0] >= epoch } }
+  at consume deps [arrived] {
+    for src in 0..world { out[src] = box[src, 0] }
+    for src in 0..world { notify done[me, 0] @src += 1 }
+  }
+}
+host (outs: tensor[world, world] i32 out, work: i32, epoch: i32) {
+  box_buf = alloc_window [world, 1] i32
+  ready_buf = alloc_window [world, 1] i32
+  done_buf = alloc_window [world, 1] i32
+  ranks r in 0..world {
+    box = window box_buf [world, 1] i32
+    ready = window ready_buf [world, 1] i32
+    done = window done_buf [world, 1] i32
+    dispatch e(outs[r], box, ready, done, r, work, epoch) device r
+  }
+}
+";
+    for (nranks, cores) in [(2, 1), (3, 1), (4, 1), (2, 3)] {
+        let world = world(nranks, cores);
+        let exe = compile(text, &world, true).unwrap();
+        for epoch in 1..=1000 {
+            let n = nranks as usize;
+            let mut out = vec![0; n * n];
+            let work = if epoch % 10 == 0 { 300 } else { 0 };
+            let shape = [n as i64, n as i64];
+            exe.launch(&[tensor(&mut out, &shape), Arg::Int(work), Arg::Int(epoch)]).unwrap();
+            for rank in out.chunks(n) {
+                let right: Vec<i32> = (0..n as i32).map(|src| epoch as i32 * 100 + src).collect();
+                assert_eq!(rank, right, "epoch {epoch} of {nranks} ranks");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_function_that_nobody_gives() {
     let world = world(1, 1);
