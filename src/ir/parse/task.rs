@@ -104,9 +104,9 @@ impl<'t> Parser<'t> {
         let mut options = TaskOptions::default();
         loop {
             if self.eat_word("deps") {
-                self.list("[", "]", |p| Ok(options.deps.push(p.task_id()?)))?;
+                self.list("[", "]", |p| p.task_id().map(|task| options.deps.push(task)))?;
             } else if self.eat_word("no_dep") {
-                self.list("[", "]", |p| Ok(options.no_dep.push(p.tensor()?)))?;
+                self.list("[", "]", |p| p.tensor().map(|tensor| options.no_dep.push(tensor)))?;
             } else if self.eat_word("predicate") {
                 options.predicate = Some(self.predicate()?);
             } else if self.eat_word("allow_early_resolve") {

@@ -194,7 +194,7 @@ pub fn edges(program: &Program, tasks: &Tasks, ranges: &Ranges) -> Vec<Edge> {
                 !is_index(program, atom, &node.loops[shared..]) && !is_index(program, atom, &earlier.loops[shared..])
             };
             let other_turn = |atom: Atom| same_turn(atom) && !varies(program, atom, turns);
-            let apart = |x: &Hulls, y: &Hulls| disjoint(x, y, ranges, &same_turn);
+            let apart = |x: &Hulls, y: &Hulls| disjoint(x, y, ranges, same_turn);
             let conflict = (from < to).then(|| conflict(earlier, node, apart)).flatten();
             if let Some(conflict) = conflict {
                 edges.push(Edge { from, to, carried: false, conflict: Some(conflict) });
