@@ -1062,6 +1062,11 @@ typedef struct pld_world_options_t {
    * Passed to `log`.
    */
   void *log_user_data;
+  /**
+   * Cores of each rank that this process drives, 1 to 64; default 1. The first is the launching thread; others are
+   * threads that share the rank's tasks.
+   */
+  uint32_t cores_per_rank;
 } pld_world_options_t;
 
 /**
