@@ -115,7 +115,7 @@ fn every_rule_has_a_test() {
     let files = files(&root().join("tests/filetests/verify"), "pld");
     let findings: String = files.iter().map(|path| verified(&read(path))).collect();
     let missing: Vec<&str> = RULES.iter().map(|rule| rule.code.0).filter(|code| !findings.contains(code)).collect();
-    assert_eq!(missing, ["PLD-V002"]);
+    assert_eq!(missing, ["PLD-V002", "PLD-V080"]);
 }
 
 /// Compares the output of every file of a suite with the expected one.
@@ -166,7 +166,7 @@ fn examples_are_canonical() {
 
 #[test]
 fn programs_in_documents_are_canonical() {
-    for (document, least) in [("docs/language.md", 4), ("README.md", 1)] {
+    for (document, least) in [("docs/language.md", 11), ("README.md", 1)] {
         let path = root().join(document);
         let text = read(&path);
         let programs = text.split("```pld\n").skip(1).filter_map(|rest| rest.split_once("```"));

@@ -9,6 +9,7 @@ use crate::ir::{self, Builder, Diagnostic, Loc, Program, Severity};
 use crate::passes::task_graph;
 use crate::verify;
 
+use super::callback::Functions;
 use super::guard;
 use super::handle::Tag;
 use super::pointer::Text;
@@ -22,6 +23,7 @@ use super::status::pld_status_t;
 pub struct pld_program_t {
     pub(super) state: State,
     pub(super) tag: Tag,
+    pub(super) functions: Functions,
 }
 
 /// Where a program is in its life.
@@ -36,7 +38,7 @@ pub(super) enum State {
 
 impl pld_program_t {
     fn new(state: State) -> *mut Self {
-        Box::into_raw(Box::new(Self { state, tag: Tag::next() }))
+        Box::into_raw(Box::new(Self { state, tag: Tag::next(), functions: Functions::default() }))
     }
 
     /// The program, if it is finished.

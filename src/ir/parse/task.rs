@@ -139,10 +139,14 @@ impl<'t> Parser<'t> {
         };
         self.advance();
         let value_at = self.at;
-        let value = self.extent()?;
-        match self.builder.program().extents.constant(value) {
+        let value = self.expression()?;
+        let program = self.builder.program();
+        match program.extent_of(value).and_then(|value| program.extents.constant(value)) {
             Some(value) => Ok(Predicate { tensor, at, cmp, value }),
-            None => Err(self.report(value_at, UNEXPECTED, "a predicate compares with a number", "")),
+            None => {
+                let hint = "what is computed can be compared in a task before, which writes a flag";
+                Err(self.report(value_at, UNEXPECTED, "a predicate compares with an integer that is known", hint))
+            }
         }
     }
 
