@@ -11,7 +11,7 @@ use super::arg::Arguments;
 use super::guard;
 use super::log::Log;
 use super::options::{CompileOptions, CompileOptionsOut};
-use super::pointer::{Args, Executable, Text, World};
+use super::pointer::{Args, Callbacks, Executable, Text, World};
 use super::program::pld_program_t;
 use super::reserve;
 use super::run::pld_run_t;
@@ -41,6 +41,11 @@ pub struct pld_compile_options_t {
     /// Other than 0: offsets, peers and divisors are not checked when the program runs; a mistake in them is then
     /// undefined behaviour.
     pub unchecked: u32,
+    /// Functions for extern and host tasks, by name, in place of those that the program was built with: a program that
+    /// was parsed has none.
+    pub callbacks: Callbacks,
+    /// Number of `callbacks`.
+    pub ncallbacks: usize,
     /// The name of the pool that its windows lie in, or NULL for windows of its own. Executables of one pool share
     /// persistent windows by name: the same name is the same memory, of the same size. The pool lives as long as the
     /// world.
@@ -51,11 +56,12 @@ pub struct pld_compile_options_t {
 }
 
 impl pld_compile_options_t {
-    fn runtime(&self) -> Result<runtime::CompileOptions> {
+    fn runtime(&self, p: &pld_program_t) -> Result<runtime::CompileOptions> {
         let pool = self.pool.get().map(|_| self.pool.str("pool")).transpose()?;
         Ok(runtime::CompileOptions {
             persistent: self.persistent != 0,
             unchecked: self.unchecked != 0,
+            callbacks: p.functions.with(self.callbacks, self.ncallbacks)?,
             pool: pool.map(Into::into),
             pool_bytes: (self.pool_bytes != 0).then_some(self.pool_bytes as usize),
         })
@@ -74,7 +80,8 @@ pub extern "C" fn pld_compile_options_init(options: CompileOptionsOut, size: usi
 /// until all have. `options` may be NULL. The program may be destroyed afterwards. The caller owns the executable and
 /// destroys it with `pld_executable_destroy`.
 ///
-/// Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_VERIFY`,
+/// Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_INVALID_ARGUMENT` if
+/// an extern or host task has no function or a callback belongs to none of them, `PLD_ERR_VERIFY`,
 /// `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH` (also of a window with the pool's), `PLD_ERR_NO_SPACE` (also in the pool),
 /// `PLD_ERR_TIMEOUT`, or what ended the world.
 #[unsafe(no_mangle)]
@@ -86,9 +93,10 @@ pub extern "C" fn pld_compile(
 ) -> pld_status_t {
     guard::status(|| {
         let out = out_executable.ok_or_else(|| Error::invalid("out_executable is NULL"))?;
-        let program = p.ok_or_else(|| Error::invalid("the program is NULL"))?.finished()?;
+        let p = p.ok_or_else(|| Error::invalid("the program is NULL"))?;
+        let program = p.finished()?;
         let w = w.get("the world")?;
-        let options = options.read()?.runtime()?;
+        let options = options.read()?.runtime(p)?;
         reserve::ensure(MEMORY + program.ops.len() * MEMORY_OF_OP)?;
         let begin = Instant::now();
         let executable = runtime::Executable::compile(program, &w.world, &options)

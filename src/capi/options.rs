@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 
 use super::executable::pld_compile_options_t;
+use super::task::pld_task_options_t;
 use super::world::pld_world_options_t;
 
 /// More than any options struct will ever have; a size beyond is garbage.
@@ -86,6 +87,8 @@ options! {
     WorldOptions or WorldOptionsOut of pld_world_options_t, "world";
     /// A `pld_compile_options_t *`.
     CompileOptions or CompileOptionsOut of pld_compile_options_t, "compile";
+    /// A `pld_task_options_t *`.
+    TaskOptions or TaskOptionsOut of pld_task_options_t, "task";
 }
 
 #[cfg(test)]
@@ -104,7 +107,7 @@ mod tests {
     fn longer(struct_size: u32, persistent: u32, unchecked: u32, tail: [u32; 6]) -> Longer {
         let mut options = CompileOptions(std::ptr::null()).read().expect("the defaults");
         (options.struct_size, options.persistent, options.unchecked) = (struct_size, persistent, unchecked);
-        options.pool_bytes = 11;
+        (options.ncallbacks, options.pool_bytes) = (6, 11);
         Longer { options, tail }
     }
 
@@ -118,9 +121,9 @@ mod tests {
         let older = read(8, [5; 6]).expect("a shorter struct");
         assert_eq!((older.persistent, older.unchecked), (7, 0), "what the older struct does not have is default");
         let first = read(12, [5; 6]).expect("the struct of the first version");
-        assert_eq!((first.persistent, first.unchecked, first.pool_bytes), (7, 9, 0));
+        assert_eq!((first.persistent, first.unchecked, first.ncallbacks, first.pool_bytes), (7, 9, 0, 0));
         let same = read(SIZE, [5; 6]).expect("the same struct");
-        assert_eq!((same.persistent, same.unchecked, same.pool_bytes), (7, 9, 11));
+        assert_eq!((same.persistent, same.unchecked, same.ncallbacks, same.pool_bytes), (7, 9, 6, 11));
         let newer = read(SIZE + 20, [0; 6]).expect("a longer struct with a zero tail");
         assert_eq!((newer.persistent, newer.unchecked, newer.pool_bytes), (7, 9, 11));
         let error = read(SIZE + 20, [0, 0, 1, 0, 0, 0]).err().expect("an unknown option");
@@ -138,7 +141,7 @@ mod tests {
         assert_eq!(CompileOptionsOut((&raw mut longer).cast()).init(SIZE as usize + 16), Ok(()));
         let options = &longer.options;
         assert_eq!((options.struct_size, options.persistent, options.unchecked), (SIZE + 16, 0, 0));
-        assert_eq!(options.pool_bytes, 0);
+        assert_eq!((options.ncallbacks, options.pool_bytes), (0, 0));
         assert_eq!(longer.tail, [0, 0, 0, 0, 4, 4]);
     }
 }

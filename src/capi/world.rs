@@ -102,6 +102,9 @@ pub struct pld_world_options_t {
     pub log: pld_log_fn,
     /// Passed to `log`.
     pub log_user_data: *mut c_void,
+    /// Cores of each rank that this process drives, 1 to 64; default 1. The first is the launching thread; others are
+    /// threads that share the rank's tasks.
+    pub cores_per_rank: u32,
     /// Most submitted runs that have not ended; `pld_submit` waits while there are as many. Default 64.
     pub max_runs: u32,
 }
@@ -117,6 +120,7 @@ impl pld_world_options_t {
         Ok(runtime::WorldOptions {
             timeout: self.timeout(),
             wait: wait_policy(self.wait).ok_or_else(unknown)?,
+            cores_per_rank: self.cores_per_rank.max(1),
             runs: if self.max_runs == 0 { default.runs } else { self.max_runs as usize },
         })
     }

@@ -2,3 +2,4 @@
 
 pub mod plan_windows;
 pub mod share_windows;
+pub mod task_graph;

@@ -30,6 +30,11 @@ impl Aligned {
         Ok(Self { data, layout })
     }
 
+    /// Bytes that it has, at least those asked for.
+    pub(super) fn bytes(&self) -> usize {
+        self.layout.size()
+    }
+
     pub(super) fn as_ptr(&self) -> *mut u8 {
         self.data.as_ptr()
     }

@@ -16,6 +16,7 @@ use super::fork::ForkGuard;
 use super::pools::Pools;
 use super::recovery::Step;
 use super::run::Runs;
+use super::tasks::Tasks;
 use super::wait::Patience;
 use super::windows::Windows;
 use super::world::WorldOptions;
@@ -58,6 +59,8 @@ pub(super) struct Core {
     pub(super) epoch: AtomicU64,
     /// One more than the last epoch of which a call has returned the failure.
     reported: AtomicU64,
+    /// One a rank of this process.
+    tasks: Box<[Tasks]>,
     turn: AtomicU32,
     /// When a launch looked for lost peers last.
     looked: AtomicU64,
@@ -94,6 +97,7 @@ impl Core {
             closed: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             reported: AtomicU64::new(0),
+            tasks: local.clone().map(|rank| Tasks::new(rank, options.cores_per_rank)).collect(),
             turn: AtomicU32::new(FREE),
             looked: AtomicU64::new(0),
             images: Mutex::default(),
@@ -104,6 +108,11 @@ impl Core {
     /// When a meeting of all ranks that begins now takes too long.
     pub(super) fn meeting_deadline(&self) -> Instant {
         deadline(self.timeout.max(MEETING))
+    }
+
+    /// The tasks of a rank of this process.
+    pub(super) fn tasks(&self, rank: u32) -> &Tasks {
+        &self.tasks[(rank - self.local.start) as usize]
     }
 
     /// An error if this process has no part in the world, or none any more.

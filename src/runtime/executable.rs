@@ -1,10 +1,12 @@
 //! Programs compiled for a world.
 
 use std::cell::UnsafeCell;
+use std::ffi::CString;
 use std::sync::Arc;
 
 use super::aligned::Aligned;
 use super::args::{Signature, Table};
+use super::callback::{self, Callback};
 use super::cells::Cells;
 use super::core::Core;
 use super::hooks;
@@ -12,7 +14,7 @@ use super::recovery::{Message, Step, Topic};
 use super::windows::Windows;
 use super::world::World;
 use crate::codegen::cpu::abi::{Driver, Hooks};
-use crate::codegen::cpu::{self, Binding, Code, Site};
+use crate::codegen::cpu::{self, Binding, Code, FunctionCode, Site, TaskCode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::print::print;
 use crate::ir::{Program, Severity};
@@ -22,12 +24,14 @@ use crate::verify::rules::NEVER_NOTIFIED;
 use crate::verify::verify;
 
 /// How a program is compiled.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CompileOptions {
     /// Windows keep what is in them from launch to launch: no zeroing, and nothing to wait for at the beginning.
     pub persistent: bool,
     /// Leave out the checks of offsets and peers that are only known when the program runs.
     pub unchecked: bool,
+    /// The engine's functions, by their names in the program; of several for one name the last counts.
+    pub callbacks: Vec<(String, Callback)>,
     /// The pool that its windows lie in: persistent memory that lives as long as the world. Windows of one name are the
     /// same in all programs of a pool.
     pub pool: Option<String>,
@@ -46,8 +50,11 @@ pub struct Executable {
 /// What is left of a program when it is compiled.
 pub(super) struct Routine {
     pub(super) driver: Driver,
+    pub(super) host_tasks: Option<Driver>,
     pub(super) scratch_bytes: usize,
     pub(super) sites: Vec<Site>,
+    pub(super) tasks: Vec<TaskCode>,
+    pub(super) functions: Vec<FunctionCode>,
     /// What `driver` lies in; none for a function of this program.
     pub(super) _code: Option<Code>,
 }
@@ -60,6 +67,8 @@ pub(super) struct Image {
     pub(super) windows: Arc<Windows>,
     pub(super) cells: Cells,
     pub(super) signature: Signature,
+    /// What the program's functions are, by number, with their names.
+    pub(super) callbacks: Box<[(CString, Callback)]>,
     /// Tile memory of each rank that this process drives.
     pub(super) scratch: Box<[Aligned]>,
     /// Arguments of launches, for the holder of the world's turn.
@@ -79,8 +88,15 @@ impl Executable {
         let check = |nranks| check_rules(program, nranks, options.pool.is_some());
         Self::build(program, world, options, check, |binding, hooks| {
             let code = cpu::compile(program, binding, hooks)?;
-            let (driver, scratch_bytes) = (code.driver, code.scratch_bytes);
-            Ok(Routine { driver, scratch_bytes, sites: code.sites.clone(), _code: Some(code) })
+            Ok(Routine {
+                driver: code.driver,
+                host_tasks: code.host_tasks,
+                scratch_bytes: code.scratch_bytes,
+                sites: code.sites.clone(),
+                tasks: code.tasks.clone(),
+                functions: code.functions.clone(),
+                _code: Some(code),
+            })
         })
     }
 
@@ -97,6 +113,7 @@ impl Executable {
         let nranks = core.nranks;
 
         let prepared = check(nranks).and_then(|()| {
+            callback::check(program, &options.callbacks)?;
             let mut layout = plan_windows(program, nranks)?;
             let pool = plan_pool(core, program, options, &mut layout)?;
             Ok((layout, pool, Signature::new(program, core)?))
@@ -125,10 +142,11 @@ impl Executable {
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
             let scratch: Result<_> = core.local.clone().map(|_| Aligned::new(routine.scratch_bytes, "tiles")).collect();
-            Ok((routine, scratch?))
+            let callbacks = callback::by_number(&routine.functions, &options.callbacks)?;
+            Ok((routine, scratch?, callbacks))
         });
         agree(core, &program.name, compiled.as_ref().map(|_| "compiled".into()).map_err(Clone::clone))?;
-        let (routine, scratch) = compiled?;
+        let (routine, scratch, callbacks) = compiled?;
 
         if let Some(pool) = pool {
             core.pools.keep(pool, &windows);
@@ -141,6 +159,7 @@ impl Executable {
             cells: Cells::new(program, &layout, nranks),
             table: UnsafeCell::new(signature.table()),
             signature,
+            callbacks,
             scratch,
         });
         Ok(Arc::new(Executable { image, world: world.clone() }))

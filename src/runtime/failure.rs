@@ -37,13 +37,15 @@ pub(super) struct Record {
 }
 
 /// The kinds that a launch or a world can fail with.
-const KINDS: [ErrorKind; 8] = [
+const KINDS: [ErrorKind; 10] = [
     ErrorKind::Timeout,
     ErrorKind::PeerLost,
     ErrorKind::Aborted,
     ErrorKind::Mismatch,
     ErrorKind::OutOfBounds,
     ErrorKind::Arithmetic,
+    ErrorKind::Callback,
+    ErrorKind::Unsupported,
     ErrorKind::Io,
     ErrorKind::NoMemory,
 ];

@@ -11,11 +11,8 @@ use super::recovery::Step;
 use super::report;
 use super::resident::InUse;
 use super::wait::SLICE;
-use crate::codegen::cpu::abi::{Exit, Fault, Frame};
+use crate::codegen::cpu::abi::{Driver, Exit, Frame, NO_FAULT};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ir::builder::MAX_RANK;
-
-const NO_FAULT: Fault = Fault { site: 0, kind: 0, dim: 0, operand: 0, offsets: [0; MAX_RANK], extents: [0; MAX_RANK] };
 
 /// How often a reset looks for peers that are late: their last launch does not ring for it.
 const RESET_SLICE: Duration = Duration::from_millis(1);
@@ -66,7 +63,10 @@ pub(super) fn launch(core: &Core, image: &Image, table: &Table) -> Result<()> {
         run_rank_caught(core, image, table, launch, 0);
         core.patience.wait(core.handoff.finish_bell(), || core.handoff.finished(job));
     }
-    core.conclude(!core.failed() || core.local.clone().all(|rank| image.windows.progress(rank).done() > launch))
+    let ended = || core.local.clone().all(|rank| image.windows.progress(rank).done() > launch);
+    let done = (!core.failed() || ended())
+        && image.routine.host_tasks.is_none_or(|tasks| run_host_tasks(core, image, table, launch, tasks));
+    core.conclude(done)
 }
 
 /// A launch as the words of a job.
@@ -93,24 +93,46 @@ fn run_rank_caught(core: &Core, image: &Image, table: &Table, launch: u64, rank:
     }
 }
 
+/// Calls the engine's functions that come after the ranks' work; on this thread, with nothing of the launch under way.
+/// Says whether all went well.
+fn run_host_tasks(core: &Core, image: &Image, table: &Table, launch: u64, host_tasks: Driver) -> bool {
+    let context = Context::new(core, image, launch, core.local.start);
+    let mut frame = frame(&context, table);
+    // SAFETY: it was compiled for this table; the frame outlives the call.
+    let exit = unsafe { host_tasks(&mut frame) };
+    if exit == Exit::Fault as i32 {
+        core.fail(context.rank, &report::fault(&context, &frame.fault));
+    }
+    exit == Exit::Done as i32
+}
+
+/// What the code of a rank gets.
+fn frame(context: &Context, table: &Table) -> Frame {
+    let Context { core, image, launch, rank, .. } = *context;
+    Frame {
+        windows: image.windows.base(launch),
+        dims: table.dims.as_ptr(),
+        args: table.values.as_ptr(),
+        scratch: image.scratch[(rank - core.local.start) as usize].as_ptr(),
+        place: &raw const core.board.control(rank).place,
+        bells: core.board.bells(),
+        runtime: std::ptr::from_ref(context).cast_mut().cast(),
+        live: 0,
+        rank,
+        fault: NO_FAULT,
+    }
+}
+
 fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     let (board, windows) = (&*core.board, &image.windows);
     let control = board.control(rank);
     control.begin(image.id, launch);
     let may_begin = || windows.may_begin(board, rank, launch);
     if may_begin() || pass_gate(core, image, rank, launch, "to begin", SLICE, may_begin) {
-        let context = Context { core, image, launch, rank };
-        let mut frame = Frame {
-            windows: windows.base(launch),
-            dims: table.dims.as_ptr(),
-            args: table.values.as_ptr(),
-            scratch: image.scratch[(rank - core.local.start) as usize].as_ptr(),
-            place: &raw const control.place,
-            bells: board.bells(),
-            runtime: (&raw const context).cast_mut().cast(),
-            rank,
-            fault: NO_FAULT,
-        };
+        let context = Context::new(core, image, launch, rank);
+        let tasks = core.tasks(rank);
+        let mut frame = Frame { live: tasks.at_rest(), ..frame(&context, table) };
+        tasks.begin(&context, &frame);
         // SAFETY: the driver was compiled for these windows and this table, whose addresses were checked; the frame
         // outlives the call.
         let exit = unsafe { (image.routine.driver)(&mut frame) };
@@ -122,6 +144,7 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
             let message = format!("the driver of '{}' ended with {exit} on rank {rank}", image.name);
             core.fail(rank, &Error::new(ErrorKind::Internal, message));
         }
+        tasks.end(&context);
     }
     control.end();
 }
@@ -139,7 +162,7 @@ fn pass_gate(
     let over = || ready() || core.failed();
     if !core.patience.spin(over) {
         core.patience.linger(&core.board.control(rank).gate, Some(slice), over, |elapsed| {
-            let context = Context { core, image, launch, rank };
+            let context = Context::new(core, image, launch, rank);
             core.check_peers(image, launch) || core.time_out(rank, elapsed, || report::gate(&context, purpose, elapsed))
         });
     }
@@ -163,7 +186,15 @@ mod tests {
         let mut builder = Builder::new("driver");
         builder.host();
         let program = builder.finish().unwrap();
-        let routine = Routine { driver, scratch_bytes: 100, sites: Vec::new(), _code: None };
+        let routine = Routine {
+            driver,
+            host_tasks: None,
+            scratch_bytes: 100,
+            sites: Vec::new(),
+            tasks: Vec::new(),
+            functions: Vec::new(),
+            _code: None,
+        };
         Executable::build(&program, world, &CompileOptions::default(), |_| Ok(()), |_, _| Ok(routine)).unwrap()
     }
 

@@ -10,6 +10,7 @@
 
 mod aligned;
 mod args;
+mod callback;
 mod cells;
 mod control;
 mod core;
@@ -25,14 +26,16 @@ mod recovery;
 mod report;
 mod resident;
 mod run;
+mod tasks;
 mod threads;
 mod wait;
 mod windows;
 mod world;
 
 pub use args::{Arg, TensorArg};
+pub use callback::{Callback, CallbackContext, CallbackFn, View};
 pub use executable::{CompileOptions, Executable};
 pub use resident::Resident;
 pub use run::Run;
 pub use wait::WaitPolicy;
-pub use world::{MAX_RANKS, World, WorldOptions};
+pub use world::{MAX_CORES, MAX_RANKS, World, WorldOptions};

@@ -9,6 +9,7 @@ mod programs;
 mod ranks;
 mod recovery;
 mod residents;
+mod tasks;
 mod threads;
 mod timeouts;
 

@@ -1,7 +1,8 @@
 //! Compiled programs, and what is known of their ops when one of them goes wrong.
 
-use super::abi::Driver;
+use super::abi::{Driver, Run};
 use super::jit::CodeMemory;
+use crate::passes::task_graph::Mode;
 
 /// What a program is compiled for.
 #[derive(Clone, Debug)]
@@ -42,14 +43,67 @@ pub struct SiteOperand {
     pub shape: Vec<i64>,
 }
 
+/// A task, as the runtime orders and runs it.
+#[derive(Clone, Debug)]
+pub struct TaskCode {
+    /// Its name.
+    pub name: String,
+    /// Its [`Site`].
+    pub site: u32,
+    /// Runs one block.
+    pub run: Run,
+    /// Number of values that it uses from outside.
+    pub nargs: usize,
+    /// What it touches. A submission has two numbers, first and last index, for each dimension of each.
+    pub accesses: Vec<TaskAccess>,
+    /// Number of instances that a submission names as dependencies.
+    pub ndeps: usize,
+    /// Tasks of which it waits for every instance so far, by number.
+    pub all_of: Vec<u32>,
+    /// It may block in a wait.
+    pub blocks: bool,
+}
+
+/// What a task touches.
+#[derive(Clone, Debug)]
+pub struct TaskAccess {
+    /// A number, the same for whatever may be the same memory.
+    pub root: usize,
+    /// Its name, for reports.
+    pub name: String,
+    /// How.
+    pub mode: Mode,
+    /// Number of dimensions that are told apart; of none, all accesses meet.
+    pub ndims: usize,
+}
+
+/// A function of the engine that the program calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionCode {
+    /// Its name.
+    pub name: String,
+    /// Number of tensors among its arguments.
+    pub ntensors: usize,
+    /// Number of scalars.
+    pub nscalars: usize,
+    /// Its [`Site`].
+    pub site: u32,
+}
+
 /// A compiled program.
 pub struct Code {
     /// Entry point, one call a rank.
     pub driver: Driver,
+    /// The driver's tasks on the host, to be called once a process when all its ranks have done their part.
+    pub host_tasks: Option<Driver>,
     /// Bytes of tile memory that a rank needs.
     pub scratch_bytes: usize,
     /// The program's ops of interest; [`super::abi::Fault::site`] and waits index it.
     pub sites: Vec<Site>,
+    /// The tasks.
+    pub tasks: Vec<TaskCode>,
+    /// The functions of the engine that tasks call.
+    pub functions: Vec<FunctionCode>,
     /// Bytes of machine code.
     pub code_bytes: usize,
     /// What the driver lies in; nothing may run in it when this is dropped.

@@ -1,6 +1,7 @@
 //! The compilation of one program: what all its functions share.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use cranelift_codegen::ir::{self, Type, UserFuncName, types};
 use cranelift_entity::SecondaryMap;
@@ -9,20 +10,25 @@ use cranelift_module::FuncId;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::extent::Known;
-use crate::ir::program::{Param, TensorDef};
-use crate::ir::{Block, Entry, Op, Program, Task, Tensor};
+use crate::ir::print::Text;
+use crate::ir::program::{OpData, Param, TensorData, TensorDef};
+use crate::ir::{Entry, Op, OpKind, Program, Task, Tensor};
 use crate::kernels::{Kernels, kernels};
+use crate::passes::task_graph::{Node, tasks};
 use crate::verify::range::Ranges;
 
-use super::abi::{Exit, Hooks};
+use super::abi::{Exit, Hooks, Run};
 use super::arguments::{Argument, Arguments};
 use super::captures::{Capture, captures};
-use super::code::{Binding, Code};
+use super::code::{Binding, Code, FunctionCode, TaskAccess, TaskCode};
 use super::function::{Function, Level};
 use super::jit::{ADDRESS, Jit};
 use super::plan_tiles::{ScratchPlan, plan_tiles};
 use super::scalar::scalar_type;
 use super::sites::Sites;
+
+/// What the function of a task takes besides the frame: its arguments, in memory, and the index of the block.
+const TASK_PARAMS: [Type; 2] = [ADDRESS, types::I64];
 
 /// A compilation.
 pub struct Compiler<'p> {
@@ -36,6 +42,8 @@ pub struct Compiler<'p> {
     pub scratch: ScratchPlan,
     pub sites: Sites,
     pub jit: Jit,
+    tasks: Vec<TaskInMaking>,
+    functions: Vec<FunctionCode>,
     entries: SecondaryMap<Entry, Option<FuncId>>,
     pending: VecDeque<Pending>,
 }
@@ -43,7 +51,19 @@ pub struct Compiler<'p> {
 /// A function that is called but not yet defined.
 enum Pending {
     Entry { id: FuncId, entry: Entry },
-    Task { id: FuncId, op: Op, task: Task, body: Block, captures: Vec<Capture> },
+    Task { id: FuncId, op: Op, task: Task, captures: Vec<Capture> },
+}
+
+/// A task while functions have no addresses yet.
+struct TaskInMaking {
+    id: FuncId,
+    node: Node,
+    site: u32,
+    nargs: usize,
+    /// Number of the root of each access.
+    roots: Vec<usize>,
+    /// Numbers of the tasks of which all instances come first.
+    all_of: Vec<u32>,
 }
 
 impl<'p> Compiler<'p> {
@@ -60,6 +80,8 @@ impl<'p> Compiler<'p> {
             scratch: plan_tiles(program, known)?,
             sites: Sites::default(),
             jit: Jit::new()?,
+            tasks: Vec::new(),
+            functions: Vec::new(),
             entries: SecondaryMap::new(),
             pending: VecDeque::new(),
         })
@@ -73,28 +95,55 @@ impl<'p> Compiler<'p> {
         let driver = self.declare(&[])?;
         let mut context = FunctionBuilderContext::new();
         self.define(&mut context, driver, &[], Level::Host, |f, _| f.host(host))?;
+        let is_host_task = |op: &OpData| matches!(op.kind, OpKind::HostTask { .. });
+        let host_tasks = match self.program.ops.values().any(is_host_task) {
+            true => Some(self.declare(&[])?),
+            false => None,
+        };
+        if let Some(id) = host_tasks {
+            self.define(&mut context, id, &[], Level::HostTasks, |f, _| f.host(host))?;
+        }
         while let Some(pending) = self.pending.pop_front() {
             match pending {
                 Pending::Entry { id, entry } => self.define_entry(&mut context, id, entry)?,
-                Pending::Task { id, op, task, body, captures } => {
-                    let types: Vec<Type> = captures.iter().map(|&c| self.capture_type(c)).collect();
-                    self.define(&mut context, id, &types, Level::Task(task), |f, values| {
-                        for (&capture, &value) in captures.iter().zip(values) {
-                            f.bind_capture(capture, value);
-                        }
-                        f.mark_place(op);
-                        f.block(body)
-                    })?;
+                Pending::Task { id, op, task, captures } => {
+                    self.define(&mut context, id, &TASK_PARAMS, Level::Task(task), |f, _| f.task_body(op, &captures))?;
                 }
             }
         }
-        let (memory, driver) = self.jit.finish(driver)?;
+        let memory = self.jit.finish()?;
         // SAFETY: the function was declared with the signature of `Driver` and is finished.
-        let driver = unsafe { std::mem::transmute::<*const u8, super::abi::Driver>(driver) };
+        let as_driver = |id| unsafe { std::mem::transmute::<*const u8, super::abi::Driver>(memory.address(id)) };
+        let text = Text::new(self.program);
+        let task = |task: TaskInMaking| TaskCode {
+            name: self.program.tasks[task.node.task].name.clone(),
+            site: task.site,
+            // SAFETY: as above, with the signature of `Run`.
+            run: unsafe { std::mem::transmute::<*const u8, Run>(memory.address(task.id)) },
+            nargs: task.nargs,
+            accesses: task
+                .node
+                .accesses
+                .iter()
+                .zip(task.roots)
+                .map(|(access, root)| TaskAccess {
+                    root,
+                    name: access.root.name(&text),
+                    mode: access.mode,
+                    ndims: access.part.len(),
+                })
+                .collect(),
+            ndeps: task.node.latest().count(),
+            all_of: task.all_of,
+            blocks: task.node.blocks,
+        };
         Ok(Code {
-            driver,
+            driver: as_driver(driver),
+            host_tasks: host_tasks.map(as_driver),
             scratch_bytes: self.scratch.bytes as usize,
             sites: self.sites.finish(self.program, self.known),
+            tasks: self.tasks.into_iter().map(task).collect(),
+            functions: self.functions,
             code_bytes: memory.bytes(),
             _memory: memory,
         })
@@ -136,27 +185,52 @@ impl<'p> Compiler<'p> {
         let params = self.passed_params(entry);
         let types: Vec<Type> = params.iter().map(|&(_, p)| self.param_type(p)).collect();
         let body = self.program.entries[entry].body;
+        let tasks = Rc::new(tasks(self.program, entry, self.known));
         self.define(context, id, &types, Level::Entry, |f, values| {
+            for node in &tasks.nodes {
+                let captures = captures(f.program(), &f.unit.arguments, node.op);
+                f.shared.extend(captures.into_iter().filter(|c| matches!(c, Capture::Var(_) | Capture::Array(_))));
+            }
+            f.tasks = tasks.clone();
+            f.make_handles();
             for (&(_, param), &value) in params.iter().zip(values) {
                 match param {
                     Param::Tensor(tensor) => f.bind_capture(Capture::Tensor(tensor), value),
                     Param::Scalar(scalar) => f.bind_capture(Capture::Scalar(scalar), value),
                 }
             }
-            f.block(body)
+            f.block(body)?;
+            if !tasks.nodes.is_empty() {
+                f.drain();
+            }
+            Ok(())
         })
     }
 
-    /// The function of a task, and what it takes.
-    pub fn task(&mut self, op: Op, task: Task, body: Block) -> Result<(FuncId, Vec<Capture>)> {
-        let captures = captures(self.program, &self.arguments, body);
-        let types: Vec<Type> = captures.iter().map(|&c| self.capture_type(c)).collect();
-        let id = self.declare(&types)?;
-        self.pending.push_back(Pending::Task { id, op, task, body, captures: captures.clone() });
-        Ok((id, captures))
+    /// The function of a task that uses `captures`, and its number.
+    pub fn task(
+        &mut self,
+        node: &Node,
+        captures: Vec<Capture>,
+        roots: Vec<usize>,
+        all_of: Vec<u32>,
+    ) -> Result<(FuncId, u32)> {
+        let id = self.declare(&TASK_PARAMS)?;
+        let number = self.tasks.len() as u32;
+        let site = self.sites.number(node.op, Some(node.task));
+        self.tasks.push(TaskInMaking { id, node: node.clone(), site, nargs: captures.len(), roots, all_of });
+        self.pending.push_back(Pending::Task { id, op: node.op, task: node.task, captures });
+        Ok((id, number))
     }
 
-    fn capture_type(&self, capture: Capture) -> Type {
+    /// The number of a function of the engine.
+    pub fn function(&mut self, function: FunctionCode) -> u32 {
+        self.functions.push(function);
+        self.functions.len() as u32 - 1
+    }
+
+    /// The machine type of a captured thing.
+    pub fn capture_type(&self, capture: Capture) -> Type {
         match capture {
             Capture::Scalar(scalar) => scalar_type(self.program.scalars[scalar].ty),
             Capture::Tensor(_) | Capture::Var(_) | Capture::Array(_) => ADDRESS,
@@ -191,6 +265,14 @@ impl<'p> Compiler<'p> {
         f.exit(Exit::Done);
         f.finish(config);
         self.jit.define(id, function)
+    }
+
+    /// This process holds only its own rank's part of a host tensor.
+    pub fn has_one_part(&self, tensor: Tensor) -> bool {
+        let slices = |data: &TensorData| matches!(data.def, TensorDef::HostSlice(src, _) if src == tensor);
+        self.binding.rank.is_some()
+            && matches!(self.program.tensors[tensor].def, TensorDef::HostParam(..))
+            && self.program.tensors.values().any(slices)
     }
 
     /// The tensor is symmetric memory within an entry.
