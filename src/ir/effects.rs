@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::entity::{Array, Scalar, Tensor, Tile, Var};
 use super::extent::Shape;
-use super::op::{Dims, OpKind, TileOrScalar};
+use super::op::{Dims, Expr, OpKind, TileOrScalar};
 use super::program::Program;
 use super::types::{Atomic, NotifyOp};
 
@@ -97,6 +97,8 @@ impl Access {
 /// The scope in which an op is allowed.
 pub fn scope(op: &OpKind) -> Scope {
     match op {
+        // The host driver describes all ranks, of which some may be outside the domain.
+        OpKind::Scalar { expr: Expr::Rank(_), .. } => Scope::EntryOrInCore,
         OpKind::Scalar { .. }
         | OpKind::VarDef { .. }
         | OpKind::VarGet { .. }
@@ -123,7 +125,8 @@ pub fn scope(op: &OpKind) -> Scope {
         | OpKind::RemoteStore { .. }
         | OpKind::Notify { .. }
         | OpKind::Wait { .. } => Scope::InCore,
-        OpKind::AllocWindow { .. }
+        OpKind::Domain { .. }
+        | OpKind::AllocWindow { .. }
         | OpKind::Window { .. }
         | OpKind::Ranks { .. }
         | OpKind::SliceRank { .. }
@@ -191,6 +194,7 @@ pub fn effects(program: &Program, op: &OpKind) -> SmallVec<[Effect; 3]> {
         | OpKind::If { .. }
         | OpKind::At { .. }
         | OpKind::Slice { .. }
+        | OpKind::Domain { .. }
         | OpKind::AllocWindow { .. }
         | OpKind::Window { .. }
         | OpKind::Ranks { .. }

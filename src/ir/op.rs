@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::entity::{Array, Block, Buffer, Entry, Scalar, Task, Tensor, Tile, Var};
+use super::entity::{Array, Block, Buffer, Domain, Entry, Scalar, Task, Tensor, Tile, Var};
 use super::types::{Atomic, BinaryOp, NotifyOp, ReduceAxis, ReduceOp, TileOp, UnaryOp, WaitCmp};
 
 /// Offsets, or extents known only when the op runs; one a dimension.
@@ -141,6 +141,8 @@ pub enum OpKind {
     Wait { window: Tensor, at: Dims, expected: Scalar, cmp: WaitCmp },
 
     // Host driver.
+    /// Names ranks that share windows.
+    Domain { domain: Domain },
     /// Reserves a symmetric buffer.
     AllocWindow { buffer: Buffer },
     /// Types a buffer.
@@ -157,6 +159,8 @@ impl OpKind {
     /// The name that messages use; the verb in program text where it has one.
     pub fn name(&self) -> &'static str {
         match self {
+            OpKind::Scalar { expr: Expr::Rank(_), .. } => "rank",
+            OpKind::Scalar { expr: Expr::NRanks(_), .. } => "nranks",
             OpKind::Scalar { .. } => "scalar",
             OpKind::VarDef { .. } | OpKind::VarGet { .. } | OpKind::VarSet { .. } => "var",
             OpKind::ArrayDef { .. } | OpKind::ArrayGet { .. } | OpKind::ArraySet { .. } => "array",
@@ -182,6 +186,7 @@ impl OpKind {
             OpKind::RemoteStore { .. } => "remote_store",
             OpKind::Notify { .. } => "notify",
             OpKind::Wait { .. } => "wait",
+            OpKind::Domain { .. } => "domain",
             OpKind::AllocWindow { .. } => "alloc_window",
             OpKind::Window { .. } => "window",
             OpKind::Ranks { .. } => "ranks",
@@ -275,6 +280,7 @@ impl OpKind {
             | OpKind::Cast { .. }
             | OpKind::Tile { b: TileOrScalar::Tile(_), .. }
             | OpKind::Reduce { .. }
+            | OpKind::Domain { .. }
             | OpKind::AllocWindow { .. }
             | OpKind::Window { .. } => {}
         }

@@ -25,6 +25,7 @@ pub const KEYWORDS: &[&str] = &[
     "dim",
     "dispatch",
     "div",
+    "domain",
     "else",
     "entry",
     "false",

@@ -187,7 +187,9 @@ pub(super) fn fault(context: &Context, fault: &Fault) -> Error {
     let (kind, what) = match kinds.into_iter().find(|k| *k as u32 == fault.kind) {
         Some(FaultKind::Bounds) => (ErrorKind::OutOfBounds, bounds(site, fault)),
         Some(FaultKind::Peer) => {
-            (ErrorKind::OutOfBounds, format!("peer {first} is outside the world of {} ranks", context.core.nranks))
+            let (nranks, world) = (fault.extents[0], i64::from(context.core.nranks));
+            let set = if nranks == world { "world" } else { "domain" };
+            (ErrorKind::OutOfBounds, format!("peer {first} is outside the {set} of {nranks} ranks"))
         }
         Some(FaultKind::Array) => {
             (ErrorKind::OutOfBounds, format!("index {first} is outside an array of {}", fault.extents[0]))

@@ -1,7 +1,11 @@
 //! Compiled programs, and what is known of their ops when one of them goes wrong.
 
+use cranelift_entity::PrimaryMap;
+
 use super::abi::Driver;
+use super::domain::Numbering;
 use super::jit::CodeMemory;
+use crate::verify::domains::DomainId;
 
 /// What a program is compiled for.
 #[derive(Clone, Debug)]
@@ -52,6 +56,8 @@ pub struct Code {
     pub sites: Vec<Site>,
     /// Bytes of machine code.
     pub code_bytes: usize,
+    /// Tables that the code reads.
+    pub(super) _numberings: PrimaryMap<DomainId, Numbering>,
     /// What the driver lies in; nothing may run in it when this is dropped.
     pub(super) _memory: CodeMemory,
 }

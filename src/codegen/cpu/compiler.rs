@@ -3,26 +3,29 @@
 use std::collections::VecDeque;
 
 use cranelift_codegen::ir::{self, Type, UserFuncName, types};
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::FuncId;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::extent::Known;
 use crate::ir::program::{Param, TensorDef};
-use crate::ir::{Block, Entry, Op, Program, Task, Tensor};
+use crate::ir::{Block, Op, Program, Task, Tensor};
 use crate::kernels::{Kernels, kernels};
+use crate::verify::domains::{DomainId, Domains};
 use crate::verify::range::Ranges;
 
 use super::abi::{Exit, Hooks};
 use super::arguments::{Argument, Arguments};
 use super::captures::{Capture, captures};
 use super::code::{Binding, Code};
+use super::domain::Numbering;
 use super::function::{Function, Level};
 use super::jit::{ADDRESS, Jit};
 use super::plan_tiles::{ScratchPlan, plan_tiles};
 use super::scalar::scalar_type;
 use super::sites::Sites;
+use super::versions::{Version, VersionData, Versions};
 
 /// A compilation.
 pub struct Compiler<'p> {
@@ -31,32 +34,42 @@ pub struct Compiler<'p> {
     pub hooks: &'p Hooks,
     pub kernels: &'static Kernels,
     pub known: Known<'static>,
-    pub arguments: Arguments,
+    pub domains: Domains,
+    /// How each of the domains numbers its ranks.
+    pub numberings: PrimaryMap<DomainId, Numbering>,
+    pub versions: Versions,
+    /// The version that code is being made for; none for the host driver.
+    version: Option<Version>,
     pub ranges: Ranges,
     pub scratch: ScratchPlan,
     pub sites: Sites,
     pub jit: Jit,
-    entries: SecondaryMap<Entry, Option<FuncId>>,
+    entries: SecondaryMap<Version, Option<FuncId>>,
     pending: VecDeque<Pending>,
 }
 
 /// A function that is called but not yet defined.
 enum Pending {
-    Entry { id: FuncId, entry: Entry },
-    Task { id: FuncId, op: Op, task: Task, body: Block, captures: Vec<Capture> },
+    Entry { id: FuncId, version: Version },
+    Task { id: FuncId, version: Option<Version>, op: Op, task: Task, body: Block, captures: Vec<Capture> },
 }
 
 impl<'p> Compiler<'p> {
     pub fn new(program: &'p Program, binding: &'p Binding<'p>, hooks: &'p Hooks) -> Result<Self> {
         let known = Known { world: Some(i64::from(binding.nranks)), dims: &[] };
+        let domains = Domains::new(program, Some(binding.nranks));
+        let numberings = domains.ranks.values().map(|ranks| Numbering::new(ranks, binding.nranks));
         Ok(Self {
             program,
             binding,
             hooks,
             kernels: kernels(),
             known,
-            arguments: Arguments::of(program, binding, known),
-            ranges: Ranges::new(program, Some(binding.nranks)),
+            numberings: numberings.collect(),
+            versions: Versions::new(program, &domains, binding, known)?,
+            version: None,
+            ranges: Ranges::new(program, &domains, Some(binding.nranks)),
+            domains,
             scratch: plan_tiles(program, known)?,
             sites: Sites::default(),
             jit: Jit::new()?,
@@ -75,8 +88,9 @@ impl<'p> Compiler<'p> {
         self.define(&mut context, driver, &[], Level::Host, |f, _| f.host(host))?;
         while let Some(pending) = self.pending.pop_front() {
             match pending {
-                Pending::Entry { id, entry } => self.define_entry(&mut context, id, entry)?,
-                Pending::Task { id, op, task, body, captures } => {
+                Pending::Entry { id, version } => self.define_entry(&mut context, id, version)?,
+                Pending::Task { id, version, op, task, body, captures } => {
+                    self.version = version;
                     let types: Vec<Type> = captures.iter().map(|&c| self.capture_type(c)).collect();
                     self.define(&mut context, id, &types, Level::Task(task), |f, values| {
                         for (&capture, &value) in captures.iter().zip(values) {
@@ -96,33 +110,42 @@ impl<'p> Compiler<'p> {
             scratch_bytes: self.scratch.bytes as usize,
             sites: self.sites.finish(self.program, self.known),
             code_bytes: memory.bytes(),
+            _numberings: self.numberings,
             _memory: memory,
         })
     }
 
-    /// The function of an entry; it takes the parameters that [`Self::passed_params`] lists.
-    pub fn entry(&mut self, entry: Entry) -> Result<FuncId> {
-        if let Some(id) = self.entries[entry] {
+    /// The function of a version of an entry; it takes the parameters that [`Self::passed_params`] lists.
+    pub fn entry(&mut self, version: Version) -> Result<FuncId> {
+        if let Some(id) = self.entries[version] {
             return Ok(id);
         }
-        let types: Vec<Type> = self.passed_params(entry).iter().map(|&(_, p)| self.param_type(p)).collect();
+        let types: Vec<Type> = self.passed_params(version).iter().map(|&(_, p)| self.param_type(p)).collect();
         let id = self.declare(&types)?;
-        self.entries[entry] = Some(id);
-        self.pending.push_back(Pending::Entry { id, entry });
+        self.entries[version] = Some(id);
+        self.pending.push_back(Pending::Entry { id, version });
         Ok(id)
     }
 
-    /// The parameters of an entry that are not known when compiling, with their indices.
-    pub fn passed_params(&self, entry: Entry) -> Vec<(usize, Param)> {
-        let params = self.program.entries[entry].params.iter().copied().enumerate();
-        params.filter(|&(_, param)| self.argument(param) == Argument::Unknown).collect()
+    /// The parameters of a version of an entry that are not known when compiling, with their indices.
+    pub fn passed_params(&self, version: Version) -> Vec<(usize, Param)> {
+        let VersionData { entry, arguments, .. } = self.versions.get(version);
+        let params = self.program.entries[*entry].params.iter().copied().enumerate();
+        let argument = |param: Param| match param {
+            Param::Tensor(tensor) => arguments.tensor(self.program, tensor),
+            Param::Scalar(scalar) => arguments.scalar(self.program, scalar),
+        };
+        params.filter(|&(_, param)| argument(param) == Argument::Unknown).collect()
     }
 
-    fn argument(&self, param: Param) -> Argument {
-        match param {
-            Param::Tensor(tensor) => self.arguments.tensor(self.program, tensor),
-            Param::Scalar(scalar) => self.arguments.scalar(self.program, scalar),
-        }
+    /// What is known of the parameters of the version at hand.
+    pub fn arguments(&self) -> &Arguments {
+        self.version.map_or(Arguments::NONE, |version| &self.versions.get(version).arguments)
+    }
+
+    /// For each parameter of the version at hand that is a window, the domain that shares it.
+    pub fn domains_of_params(&self) -> &[Option<DomainId>] {
+        self.version.map_or(&[], |version| &self.versions.get(version).domains)
     }
 
     fn param_type(&self, param: Param) -> Type {
@@ -132,10 +155,11 @@ impl<'p> Compiler<'p> {
         }
     }
 
-    fn define_entry(&mut self, context: &mut FunctionBuilderContext, id: FuncId, entry: Entry) -> Result<()> {
-        let params = self.passed_params(entry);
+    fn define_entry(&mut self, context: &mut FunctionBuilderContext, id: FuncId, version: Version) -> Result<()> {
+        self.version = Some(version);
+        let params = self.passed_params(version);
         let types: Vec<Type> = params.iter().map(|&(_, p)| self.param_type(p)).collect();
-        let body = self.program.entries[entry].body;
+        let body = self.program.entries[self.versions.get(version).entry].body;
         self.define(context, id, &types, Level::Entry, |f, values| {
             for (&(_, param), &value) in params.iter().zip(values) {
                 match param {
@@ -149,10 +173,10 @@ impl<'p> Compiler<'p> {
 
     /// The function of a task, and what it takes.
     pub fn task(&mut self, op: Op, task: Task, body: Block) -> Result<(FuncId, Vec<Capture>)> {
-        let captures = captures(self.program, &self.arguments, body);
+        let captures = captures(self.program, self.arguments(), body);
         let types: Vec<Type> = captures.iter().map(|&c| self.capture_type(c)).collect();
         let id = self.declare(&types)?;
-        self.pending.push_back(Pending::Task { id, op, task, body, captures: captures.clone() });
+        self.pending.push_back(Pending::Task { id, version: self.version, op, task, body, captures: captures.clone() });
         Ok((id, captures))
     }
 

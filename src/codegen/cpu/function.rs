@@ -263,9 +263,9 @@ impl<'c, 'p> Function<'c, 'p> {
             OpKind::Notify { window, peer, at, value, op } => self.notify(*window, *peer, at, *value, *op),
             OpKind::Wait { window, at, expected, cmp } => self.wait(*window, at, *expected, *cmp),
             OpKind::Ranks { index, first, end, body } => self.ranks(*index, *first, *end, *body)?,
-            OpKind::Dispatch { entry, args, device } => self.dispatch(*entry, args, *device)?,
+            OpKind::Dispatch { args, device, .. } => self.dispatch(op, args, *device)?,
             // Named by what uses them.
-            OpKind::AllocWindow { .. } | OpKind::Window { .. } | OpKind::SliceRank { .. } => {}
+            OpKind::Domain { .. } | OpKind::AllocWindow { .. } | OpKind::Window { .. } | OpKind::SliceRank { .. } => {}
         }
         Ok(())
     }

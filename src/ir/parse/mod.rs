@@ -42,6 +42,7 @@ enum Meaning {
     Tensor(Tensor),
     Tile(Tile),
     Buffer(Buffer),
+    Domain(Domain),
     Size(Extent),
     /// Its definition is a mistake that has been reported.
     Unknown,
@@ -353,6 +354,7 @@ impl<'t> Parser<'t> {
             Meaning::Tensor(_) => "a tensor",
             Meaning::Tile(_) => "a tile",
             Meaning::Buffer(_) => "a window buffer",
+            Meaning::Domain(_) => "a domain",
             Meaning::Size(_) => "a dimension",
             Meaning::Unknown => "unknown",
         }
