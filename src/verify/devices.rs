@@ -1,12 +1,15 @@
 //! The ranks that dispatches go to, and the domains that they share windows in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
+use cranelift_entity::SecondaryMap;
+
+use crate::ir::effects::{Place, effects};
 use crate::ir::extent::ExtentData;
-use crate::ir::program::{DomainRanks, ScalarDef};
-use crate::ir::{BinaryOp, Buffer, Domain, Expr, Extent, Op, OpKind, Scalar};
+use crate::ir::program::{DomainRanks, ScalarDef, TensorDef};
+use crate::ir::{BinaryOp, Buffer, Domain, Entry, Expr, Extent, Op, OpKind, Operand, Scalar, Tensor};
 
-use super::domains::{declared, list, passed};
+use super::domains::{Devices, declared, list, passed};
 use super::{Context, rules};
 
 /// The device of a dispatch is a rank, and one that is known when compiling.
@@ -39,16 +42,15 @@ fn rank_loop(cx: &Context, device: Scalar) -> Option<(Scalar, Scalar)> {
 
 /// What to write in place of a device that is computed.
 fn instead(cx: &Context, device: Scalar) -> String {
-    let names = cx.names;
-    let general = "dispatch inside ranks r in 0..world { ... }, on device r".to_string();
+    let text = cx.names.scalar(device);
+    let general = format!("dispatch inside ranks r in 0..world {{ ... }}, on device r, and pass {text} to the entry");
     match cx.program.scalars[cx.original(device)].def {
-        ScalarDef::HostParam(_) => {
-            format!("{general}, and pass {} to the entry, which leaves ranks out with an if", names.scalar(device))
-        }
+        ScalarDef::HostParam(_) => format!("{general}, which leaves ranks out with an if"),
         ScalarDef::Index(op) => match cx.kind(op) {
-            OpKind::For { first, end, .. } => {
-                let index = names.scalar(device);
-                format!("write ranks {index} in {}..{} for the loop", names.scalar(*first), names.scalar(*end))
+            OpKind::For { first, end, step, .. } => {
+                let (first, end, step) = (cx.names.scalar(*first), cx.names.scalar(*end), cx.names.scalar(*step));
+                let inside = if step == "1" { "...".into() } else { format!("if {text} % {step} == 0 {{ ... }}") };
+                format!("make it a loop over ranks: ranks {text} in {first}..{end} {{ {inside} }}")
             }
             _ => general,
         },
@@ -60,8 +62,7 @@ fn instead(cx: &Context, device: Scalar) -> String {
             OpKind::Scalar { expr: Expr::Binary(BinaryOp::Mul, a, b), .. } => {
                 strided(cx, a, b).or_else(|| strided(cx, b, a)).unwrap_or(general)
             }
-            OpKind::Scalar { .. } => format!("{general}, and pass {} to the entry", names.scalar(device)),
-            _ => format!("{general}, and let the entry look up what it needs"),
+            _ => general,
         },
         _ => general,
     }
@@ -71,22 +72,19 @@ fn instead(cx: &Context, device: Scalar) -> String {
 fn shifted(cx: &Context, index: Scalar, by: Scalar, sign: i64) -> Option<String> {
     let (first, end) = rank_loop(cx, index)?;
     let by = cx.ranges.of(by).value()?.checked_mul(sign)?;
-    let bound = |scalar: Scalar| match cx.ranges.of(scalar).value() {
-        Some(value) => value.saturating_add(by).to_string(),
-        None if by < 0 => format!("{} - {}", cx.names.scalar(scalar), by.unsigned_abs()),
-        None => match cx.program.extent_of(scalar).map(|extent| cx.program.extents.get(extent)) {
-            Some(ExtentData::Binary(BinaryOp::Sub, of, less)) if cx.ranges.of_extent(less).value() == Some(by) => {
-                cx.names.extent(of)
-            }
-            _ => format!("{} + {by}", cx.names.scalar(scalar)),
-        },
+    let first = cx.ranges.of(first).value()?.checked_add(by).filter(|&first| first >= 0)?;
+    let end = match (cx.ranges.of(end).value(), cx.program.extents.get(cx.program.extent_of(end)?)) {
+        (Some(end), _) => end.checked_add(by)?.to_string(),
+        (None, ExtentData::Binary(BinaryOp::Sub, of, less)) if cx.ranges.of_extent(less).value() == Some(by) => {
+            cx.names.extent(of)
+        }
+        (None, ExtentData::World | ExtentData::Dim(_)) if by < 0 => {
+            format!("{} + {by}", cx.names.scalar(end)).replace("+ -", "- ")
+        }
+        _ => return None,
     };
     let index = cx.names.scalar(index);
-    Some(format!(
-        "let the loop go through the devices: ranks {index} in {}..{} {{ ... device {index} }}",
-        bound(first),
-        bound(end)
-    ))
+    Some(format!("let the loop go through the devices: ranks {index} in {first}..{end} {{ ... device {index} }}"))
 }
 
 /// `r * 2` is the index of a loop that leaves ranks out.
@@ -145,32 +143,24 @@ pub(super) fn declaration(cx: &mut Context, op: Op, domain: Domain) {
     }
 }
 
-/// The ranks that run a dispatch are members of the domains of its windows, and are known when compiling.
+/// The ranks that run a dispatch are members of the declared domains of its windows.
 pub(super) fn members(cx: &mut Context, op: Op) {
     let program = cx.program;
     let Some(devices) = cx.domains.devices(op).cloned() else { return };
-    if let Some(decides) = devices.apart
-        && let Some(buffer) = passed(program, op).next()
-    {
-        let (condition, place) = (cx.names.op(decides), cx.names.at(decides));
-        let message = format!(
-            "which ranks run this is not known when compiling, and they share {}",
-            program.buffers[buffer].name
-        );
-        cx.find(&rules::UNCERTAIN_DISPATCH, op, message)
-            .note(format!("it depends on {condition}{place}"))
-            .note("a rank that is left out would never notify the others")
-            .hint("decide by ranks and world only, or dispatch on every rank and pass what decides to the entry");
-    }
     for buffer in passed(program, op) {
         let Some(domain) = program.buffers[buffer].domain else { continue };
         let (Some(ranks), Some(members)) = (&devices.ranks, declared(program, domain, cx.known)) else { continue };
         let outside: Vec<u32> = ranks.iter().copied().filter(|rank| !members.contains(rank)).collect();
         if !outside.is_empty() {
             let (buffer, domain) = (&program.buffers[buffer].name, &program.domains[domain].name);
-            cx.find(&rules::NOT_MEMBER, op, format!("{} has no part in {buffer}", list(&outside)))
-                .note(format!("{domain} is {}, and shares {buffer}", list(&members)))
-                .hint(format!("dispatch on the ranks of {domain} only, or add {} to it", list(&outside)));
+            let outside = list(&outside);
+            cx.find(
+                &rules::NOT_MEMBER,
+                op,
+                format!("domain {domain} leaves out {outside}, to which this passes {buffer}"),
+            )
+            .note(format!("{domain} is {}, and shares {buffer}", list(&members)))
+            .hint(format!("dispatch on the ranks of {domain} only, or add {outside} to it"));
         }
     }
 }
@@ -178,7 +168,65 @@ pub(super) fn members(cx: &mut Context, op: Op) {
 /// The rules on all dispatches together.
 pub(super) fn finish(cx: &mut Context) {
     unreached_members(cx);
-    one_for_all(cx);
+    certainty(cx);
+    mixed_domains(cx);
+}
+
+/// A value that is a peer for two windows means the same rank for both.
+fn mixed_domains(cx: &mut Context) {
+    let program = cx.program;
+    for (entry, data) in &program.entries {
+        // The windows that each value is a peer for, and where it is so first.
+        let mut uses: Vec<(Scalar, Tensor, Op)> = Vec::new();
+        let mut seen = HashSet::new();
+        program.walk(data.body, &mut |op| {
+            for effect in effects(program, cx.kind(op)) {
+                if let Place::Memory { tensor, peer: Some(peer), .. } = effect.place
+                    && program.extent_of(cx.original(peer)).is_none()
+                    && seen.insert((cx.original(peer), cx.root(tensor)))
+                {
+                    uses.push((cx.original(peer), cx.root(tensor), op));
+                }
+            }
+        });
+        let dispatches: Vec<Op> = program.ops.keys().filter(|&op| dispatched(cx, op) == Some(entry)).collect();
+        for (number, &(peer, window, op)) in uses.iter().enumerate() {
+            for &(_, first, earlier) in uses[..number].iter().filter(|(other, ..)| *other == peer) {
+                let differ = |&dispatch: &Op| {
+                    let (a, b) = (shared_by(cx, dispatch, first)?, shared_by(cx, dispatch, window)?);
+                    a.iter().zip(b).any(|(a, b)| a != b).then(|| (dispatch, list(a), list(b)))
+                };
+                let Some((dispatch, of_first, of_window)) = dispatches.iter().find_map(differ) else { continue };
+                let names = cx.names;
+                let (peer, first, window) = (names.scalar(peer), names.tensor(first), names.tensor(window));
+                let message =
+                    format!("{peer} is a peer for {first} and for {window}, which number their ranks differently");
+                cx.find(&rules::MIXED_DOMAINS, op, message)
+                    .note(format!("{}{}", names.op(earlier), names.at(earlier)))
+                    .note(format!("{}{}", names.op(dispatch), names.at(dispatch)))
+                    .note(format!("there {first} is shared by {of_first}, and {window} by {of_window}"))
+                    .hint(format!("compute one peer with rank({first}), and the other with rank({window})"));
+                break;
+            }
+        }
+    }
+}
+
+/// The entry that a dispatch runs.
+fn dispatched(cx: &Context, op: Op) -> Option<Entry> {
+    match cx.kind(op) {
+        OpKind::Dispatch { entry, .. } => Some(*entry),
+        _ => None,
+    }
+}
+
+/// The ranks that share what a dispatch passes for a window parameter.
+fn shared_by<'c>(cx: &'c Context, dispatch: Op, window: Tensor) -> Option<&'c [u32]> {
+    let OpKind::Dispatch { args, .. } = cx.kind(dispatch) else { return None };
+    let TensorDef::Window(_, index) = cx.program.tensors[window].def else { return None };
+    let Operand::Tensor(view) = *args.get(index as usize)? else { return None };
+    let TensorDef::View(buffer) = cx.program.tensors[view].def else { return None };
+    Some(&cx.domains.ranks[cx.domains.of(buffer)?])
 }
 
 /// Every rank of a declared domain gets one of its windows.
@@ -211,34 +259,52 @@ fn unreached_members(cx: &mut Context) {
     }
 }
 
-/// Where a launch decides whether a window is used, it decides so for every rank that shares it.
-fn one_for_all(cx: &mut Context) {
+/// A rank that shares a window is certain to run a dispatch that receives it; or else a launch decides so for all those
+/// ranks together.
+fn certainty(cx: &mut Context) {
     let program = cx.program;
-    let mut all: HashMap<Buffer, Vec<u32>> = HashMap::new();
-    let mut groups: HashMap<(Buffer, Op, usize), (Op, Vec<u32>)> = HashMap::new();
-    for op in program.ops.keys() {
-        let Some(devices) = cx.domains.devices(op) else { continue };
-        for (buffer, ranks) in passed(program, op).zip(std::iter::repeat(devices.ranks.as_deref().unwrap_or_default()))
-        {
-            all.entry(buffer).or_default().extend(ranks);
-            if let Some((decides, block)) = devices.together {
-                groups.entry((buffer, decides, block)).or_insert((op, Vec::new())).1.extend(ranks);
-            }
+    // Who shares a buffer without being certain of a dispatch.
+    let mut uncertain: SecondaryMap<Buffer, BTreeSet<u32>> = SecondaryMap::new();
+    let mut sets: HashMap<(Buffer, Op, usize), BTreeSet<u32>> = HashMap::new();
+    let receives: Vec<(Op, Buffer, Devices)> = program
+        .ops
+        .keys()
+        .filter_map(|op| Some((op, cx.domains.devices(op)?)))
+        .flat_map(|(op, devices)| passed(program, op).map(move |buffer| (op, buffer, devices.clone())))
+        .collect();
+    for (_, buffer, devices) in &receives {
+        uncertain[*buffer].extend(devices.ranks.iter().flatten());
+        if let Some((decides, block)) = devices.together {
+            sets.entry((*buffer, decides, block)).or_default().extend(devices.ranks.iter().flatten());
         }
     }
-    let mut partial: Vec<_> =
-        groups.into_iter().filter(|((b, ..), (_, ran))| !all[b].iter().all(|r| ran.contains(r))).collect();
-    partial.sort_unstable_by_key(|&((buffer, ..), (op, _))| (op, buffer));
-    partial.dedup_by_key(|&mut (_, (op, _))| op);
-    for ((buffer, decides, _), (op, ranks)) in partial {
-        let (condition, place, name) = (cx.names.op(decides), cx.names.at(decides), &program.buffers[buffer].name);
-        let mut sharers = all[&buffer].clone();
-        sharers.sort_unstable();
-        sharers.dedup();
-        let message = format!("only {} of the ranks that share {name} run this, if a launch decides so", list(&ranks));
-        cx.find(&rules::UNCERTAIN_DISPATCH, op, message)
-            .note(format!("it depends on {condition}{place}"))
-            .note(format!("{name} is shared by {}", list(&sharers)))
-            .hint("dispatch on all of these ranks under one condition, or give each group a window of its own");
+    for (_, buffer, devices) in receives.iter().filter(|(.., d)| d.together.is_none() && d.apart.is_none()) {
+        devices.ranks.iter().flatten().for_each(|rank| _ = uncertain[*buffer].remove(rank));
+    }
+    let mut reported = HashSet::new();
+    for (op, buffer, devices) in receives {
+        let (names, name) = (cx.names, &program.buffers[buffer].name);
+        let concerned = devices.ranks.as_ref().is_none_or(|ranks| ranks.iter().any(|r| uncertain[buffer].contains(r)));
+        let (decides, message) = match devices {
+            _ if !concerned => continue,
+            Devices { apart: Some(decides), .. } => {
+                (decides, format!("a launch decides which ranks run this, and they share {name}"))
+            }
+            Devices { together: Some((decides, block)), .. } => {
+                let set = &sets[&(buffer, decides, block)];
+                let others: Vec<u32> = uncertain[buffer].difference(set).copied().collect();
+                if others.is_empty() {
+                    continue;
+                }
+                (decides, format!("a launch may leave out {}, which {name} is shared with", list(&others)))
+            }
+            _ => continue,
+        };
+        if reported.insert(op) {
+            cx.find(&rules::UNCERTAIN_DISPATCH, op, message)
+                .note(format!("it depends on {}{}", names.op(decides), names.at(decides)))
+                .note("a rank that is left out would never notify the others")
+                .hint("decide by ranks and world only, or dispatch on every rank and pass what decides to the entry");
+        }
     }
 }

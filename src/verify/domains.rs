@@ -6,7 +6,7 @@
 //! Devices are found by following the host driver for all turns of a rank loop at once: a value that depends on ranks
 //! and the size of the world only is known for every turn, and so are the conditions that are made of such values.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use cranelift_entity::packed_option::PackedOption;
@@ -112,16 +112,20 @@ pub fn passed(program: &Program, op: Op) -> impl Iterator<Item = Buffer> {
     })
 }
 
-/// The ranks that a declaration names, in its order; none if one of them is not known or can never be a rank.
+/// The ranks that a declaration names, in its order; none while one of them is not known, and if it breaks a rule.
 pub fn declared(program: &Program, domain: Domain, known: Known) -> Option<Vec<u32>> {
-    let rank = |extent: &Extent| program.extents.eval(*extent, known).and_then(|rank| u32::try_from(rank).ok());
-    match &program.domains[domain].ranks {
+    let value = |extent: &Extent| program.extents.eval(*extent, known);
+    let values: Vec<i64> = match &program.domains[domain].ranks {
         DomainRanks::Range(first, end) => {
-            let range = rank(first)?..rank(end)?;
-            (range.len() as i64 <= known.world.unwrap_or(MOST_TURNS)).then(|| range.collect())
+            let (first, end) = (value(first)?, value(end)?);
+            (first >= 0 && end <= known.world.unwrap_or(MOST_TURNS)).then(|| (first..end).collect())?
         }
-        DomainRanks::List(ranks) => ranks.iter().map(rank).collect(),
-    }
+        DomainRanks::List(ranks) => ranks.iter().map(value).collect::<Option<_>>()?,
+    };
+    let mut seen = HashSet::new();
+    let exists = |rank: &u32| known.world.is_none_or(|world| i64::from(*rank) < world);
+    let rank = |value: i64| u32::try_from(value).ok().filter(exists).filter(|&rank| seen.insert(rank));
+    values.into_iter().map(rank).collect()
 }
 
 /// `rank 2`, `ranks 0 and 2`, `ranks 0 to 3`.
@@ -271,7 +275,7 @@ impl Walk<'_> {
         match *expr {
             Expr::Copy(a) | Expr::Cast(a) => self.value(a).map(Some),
             Expr::Unary(UnaryOp::Neg, a) => self.value(a).map(i64::checked_neg),
-            Expr::Unary(UnaryOp::Not, a) => self.value(a).map(|x| Some(1 - x)),
+            Expr::Unary(UnaryOp::Not, a) => self.value(a).map(|x| Some((x == 0).into())),
             Expr::Binary(op, a, b) => self.value(a).zip(&self.value(b), |x, y| binary(op, x, y)),
             Expr::Select { cond, then, other } => {
                 // The condition takes the place of the value that it does not choose.

@@ -262,18 +262,29 @@ impl Uses {
                 }
             }
         }
-        for &(view, _, op) in &self.views {
-            if !self.passed[view] {
-                let message = format!("the view {} is passed to no dispatch", names.tensor(view));
-                cx.find(&rules::UNUSED_WINDOW, op, message);
-            }
+        let mut reached: SecondaryMap<Buffer, bool> = SecondaryMap::new();
+        self.views.iter().for_each(|&(view, buffer, _)| reached[buffer] |= self.passed[view]);
+        for &(view, _, op) in self.views.iter().filter(|&&(view, buffer, _)| reached[buffer] && !self.passed[view]) {
+            let message = format!("the view {} is passed to no dispatch", names.tensor(view));
+            cx.find(&rules::UNUSED_WINDOW, op, message);
         }
-        let mut viewed: SecondaryMap<Buffer, bool> = SecondaryMap::new();
-        self.views.iter().for_each(|&(_, buffer, _)| viewed[buffer] = true);
-        for &(buffer, op) in self.allocations.iter().filter(|(buffer, _)| !viewed[*buffer]) {
+        for &(buffer, op) in self.allocations.iter().filter(|(buffer, _)| !reached[*buffer]) {
             let name = &program.buffers[buffer].name;
-            cx.find(&rules::UNUSED_BUFFER, op, format!("no view of {name} is made, so no rank can use it"))
-                .hint(format!("type it in the rank loop: w = window {name} [...] f32"));
+            match self.views.iter().find(|&&(_, viewed, _)| viewed == buffer) {
+                Some(&(view, ..)) => {
+                    let view = names.tensor(view);
+                    cx.find(
+                        &rules::UNUSED_BUFFER,
+                        op,
+                        format!("no dispatch receives a view of {name}, so no rank shares it"),
+                    )
+                    .hint(format!("pass {view} to a window parameter, or remove it"));
+                }
+                None => {
+                    cx.find(&rules::UNUSED_BUFFER, op, format!("no view of {name} is made, so no rank can use it"))
+                        .hint(format!("type it in the rank loop: w = window {name} [...] f32"));
+                }
+            }
         }
         devices::finish(cx);
         unbound_dims(cx);

@@ -74,6 +74,7 @@ rules! {
     NEVER_NOTIFIED = "PLD-V046" Error "never-notified": "A wait on a cell that nothing in the program changes";
     NEVER_WAITED = "PLD-V047" Warning "never-waited": "A window is notified, but nothing waits for it or reads it";
     UNPUBLISHED = "PLD-V048" Warning "unpublished": "A wait on a cell that is written, but never notified";
+    MIXED_DOMAINS = "PLD-V049" Warning "mixed-domains": "One value is a peer in two domains that number their ranks differently";
 
     // Host driver.
     ALLOCATION = "PLD-V060" Error "conditional-allocation": "A window is allocated inside a loop or an if";
