@@ -17,6 +17,7 @@ mod reserve;
 pub mod arg;
 pub mod control;
 pub mod dim;
+pub mod domain;
 pub mod dtype;
 pub mod entry;
 pub mod executable;
