@@ -319,6 +319,10 @@ typedef enum pld_status {
    */
   PLD_ERR_ARITHMETIC = 81,
   /**
+   * A function of the engine that the program calls returned an error.
+   */
+  PLD_ERR_CALLBACK = 82,
+  /**
    * A bug of the library. The object of the call may only be destroyed.
    */
   PLD_ERR_INTERNAL = 99,
@@ -828,6 +832,11 @@ typedef struct pld_world_options_t {
    * Passed to `log`.
    */
   void *log_user_data;
+  /**
+   * Cores of each rank that this process drives, 1 to 64; default 1. The first is the launching thread; others are
+   * threads that share the rank's tasks.
+   */
+  uint32_t cores_per_rank;
 } pld_world_options_t;
 
 /**

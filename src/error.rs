@@ -45,6 +45,8 @@ pub enum ErrorKind {
     OutOfBounds = 80,
     /// Division by zero, or a loop step that is not positive.
     Arithmetic = 81,
+    /// A function of the engine returned an error.
+    Callback = 82,
     /// A bug of the library.
     Internal = 99,
 }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicI32;
 
-use pld::codegen::cpu::abi::{Frame, Hooks};
+use pld::codegen::cpu::abi::{Frame, Hooks, View};
 use pld::codegen::cpu::{Binding, compile};
 use pld::ir::parse::mistake::CODES;
 use pld::ir::parse::parse;
@@ -67,16 +67,34 @@ fn codegen_suite() {
         assert_eq!(verified(text), "");
         let layout = plan_windows(&program, nranks).expect("windows have a size");
         let binding = Binding { nranks, rank: None, stride: 1 << 20, layout: &layout, checked: true };
-        let code = compile(&program, &binding, &Hooks { wait, ring }).expect("the program compiles");
+        let code = compile(&program, &binding, &HOOKS).expect("the program compiles");
         code.sites.iter().map(|site| format!("{}: {}\n", site.task, site.text)).collect()
     });
 }
+
+const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback };
 
 unsafe extern "C" fn wait(_: *mut Frame, _: *const AtomicI32, _: i32, _: u32, _: u32) -> i32 {
     unreachable!("the code is not run")
 }
 
 unsafe extern "C" fn ring(_: *mut Frame, _: u32) {
+    unreachable!("the code is not run")
+}
+
+unsafe extern "C" fn defer(_: *mut Frame, _: *const AtomicI32, _: i32, _: u32) -> i32 {
+    unreachable!("the code is not run")
+}
+
+unsafe extern "C" fn submit(_: *mut Frame, _: u32, _: *const u64, _: i64, _: *const i64, _: *const u64) -> u64 {
+    unreachable!("the code is not run")
+}
+
+unsafe extern "C" fn drain(_: *mut Frame) -> i32 {
+    unreachable!("the code is not run")
+}
+
+unsafe extern "C" fn callback(_: *mut Frame, _: u32, _: *const View, _: *const i64, _: i64, _: i64) -> i32 {
     unreachable!("the code is not run")
 }
 

@@ -69,8 +69,11 @@ pub extern "C" fn pld_compile(
         let program = p.ok_or_else(|| Error::invalid("the program is NULL"))?.finished()?;
         let w = w.get("the world")?;
         let options = options.read()?;
-        let options =
-            runtime::CompileOptions { persistent: options.persistent != 0, unchecked: options.unchecked != 0 };
+        let options = runtime::CompileOptions {
+            persistent: options.persistent != 0,
+            unchecked: options.unchecked != 0,
+            callbacks: Vec::new(),
+        };
         reserve::ensure(MEMORY + program.ops.len() * MEMORY_OF_OP)?;
         let begin = Instant::now();
         let executable = runtime::Executable::compile(program, &w.world, &options)

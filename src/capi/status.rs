@@ -49,6 +49,8 @@ pub enum pld_status {
     PLD_ERR_OUT_OF_BOUNDS = 80,
     /// A running program divided by zero, or made a loop step that is not positive.
     PLD_ERR_ARITHMETIC = 81,
+    /// A function of the engine that the program calls returned an error.
+    PLD_ERR_CALLBACK = 82,
     /// A bug of the library. The object of the call may only be destroyed.
     PLD_ERR_INTERNAL = 99,
 }
@@ -77,6 +79,7 @@ fn kind(status: pld_status_t) -> Option<ErrorKind> {
         Mismatch,
         OutOfBounds,
         Arithmetic,
+        Callback,
         Internal,
     ];
     kinds.into_iter().find(|kind| *kind as pld_status_t == status)
@@ -105,6 +108,7 @@ fn texts(status: pld_status_t) -> (&'static CStr, &'static CStr) {
         Mismatch => (c"PLD_ERR_MISMATCH", c"the ranks disagree"),
         OutOfBounds => (c"PLD_ERR_OUT_OF_BOUNDS", c"an offset or a peer is outside"),
         Arithmetic => (c"PLD_ERR_ARITHMETIC", c"division by zero or a bad loop step"),
+        Callback => (c"PLD_ERR_CALLBACK", c"a function of the engine returned an error"),
         Internal => (c"PLD_ERR_INTERNAL", c"a bug of the library"),
     }
 }
@@ -170,6 +174,7 @@ mod tests {
             (PLD_ERR_MISMATCH, Mismatch),
             (PLD_ERR_OUT_OF_BOUNDS, OutOfBounds),
             (PLD_ERR_ARITHMETIC, Arithmetic),
+            (PLD_ERR_CALLBACK, Callback),
             (PLD_ERR_INTERNAL, Internal),
         ];
         for (status, expected) in pairs {

@@ -10,7 +10,7 @@ use super::program::pld_program_t;
 pub extern "C" fn pld_at_begin(p: Option<&mut pld_program_t>, name: Text) {
     build(p, |c| {
         let name = c.name(name);
-        c.builder.at_begin(name);
+        c.builder.at_begin(name, Default::default());
         Some(())
     })
 }
@@ -19,7 +19,7 @@ pub extern "C" fn pld_at_begin(p: Option<&mut pld_program_t>, name: Text) {
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_task_end(p: Option<&mut pld_program_t>) {
     build(p, |c| {
-        c.builder.at_end();
+        c.builder.task_end();
         Some(())
     })
 }

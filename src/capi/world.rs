@@ -102,6 +102,9 @@ pub struct pld_world_options_t {
     pub log: pld_log_fn,
     /// Passed to `log`.
     pub log_user_data: *mut c_void,
+    /// Cores of each rank that this process drives, 1 to 64; default 1. The first is the launching thread; others are
+    /// threads that share the rank's tasks.
+    pub cores_per_rank: u32,
 }
 
 impl pld_world_options_t {
@@ -111,7 +114,11 @@ impl pld_world_options_t {
 
     fn runtime(&self) -> Result<runtime::WorldOptions> {
         let unknown = || Error::invalid(format!("wait policy {} is unknown", self.wait));
-        Ok(runtime::WorldOptions { timeout: self.timeout(), wait: wait_policy(self.wait).ok_or_else(unknown)? })
+        Ok(runtime::WorldOptions {
+            timeout: self.timeout(),
+            wait: wait_policy(self.wait).ok_or_else(unknown)?,
+            cores_per_rank: self.cores_per_rank.max(1),
+        })
     }
 
     fn log(&self) -> Result<Arc<Log>> {

@@ -7,9 +7,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::entity::{Array, Scalar, Tensor, Tile, Var};
 use super::extent::Shape;
-use super::op::{Dims, Expr, OpKind, TileOrScalar};
+use super::op::{CallbackArg, Dims, Expr, OpKind, TaskOptions, TileOrScalar};
 use super::program::Program;
-use super::types::{Atomic, NotifyOp};
+use super::types::{Atomic, Direction, NotifyOp};
 
 /// Where an op is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub fn scope(op: &OpKind) -> Scope {
         | OpKind::ArraySet { .. }
         | OpKind::For { .. }
         | OpKind::If { .. } => Scope::Anywhere,
-        OpKind::At { .. } => Scope::Entry,
+        OpKind::Task { .. } | OpKind::Extern { .. } | OpKind::Manual { .. } => Scope::Entry,
         OpKind::Slice { .. } => Scope::EntryOrInCore,
         OpKind::Read { .. }
         | OpKind::Write { .. }
@@ -124,13 +124,15 @@ pub fn scope(op: &OpKind) -> Scope {
         | OpKind::RemoteLoad { .. }
         | OpKind::RemoteStore { .. }
         | OpKind::Notify { .. }
-        | OpKind::Wait { .. } => Scope::InCore,
+        | OpKind::Wait { .. }
+        | OpKind::DeferWait { .. } => Scope::InCore,
         OpKind::Domain { .. }
         | OpKind::AllocWindow { .. }
         | OpKind::Window { .. }
         | OpKind::Ranks { .. }
         | OpKind::SliceRank { .. }
-        | OpKind::Dispatch { .. } => Scope::Host,
+        | OpKind::Dispatch { .. }
+        | OpKind::HostTask { .. } => Scope::Host,
     }
 }
 
@@ -188,11 +190,16 @@ pub fn effects(program: &Program, op: &OpKind) -> SmallVec<[Effect; 3]> {
             let access = if *op == NotifyOp::Set { SignalSet } else { SignalAdd };
             smallvec![memory(access, *window, Some(*peer), at, Span::Element)]
         }
-        OpKind::Wait { window, at, .. } => smallvec![memory(Await, *window, None, at, Span::Element)],
+        OpKind::Wait { window, at, .. } | OpKind::DeferWait { window, at, .. } => {
+            smallvec![memory(Await, *window, None, at, Span::Element)]
+        }
+        OpKind::Task { options, .. } => predicate(options).into_iter().collect(),
+        OpKind::Extern { args, options, .. } => callback(args).chain(predicate(options)).collect(),
+        OpKind::HostTask { args, .. } => callback(args).collect(),
         OpKind::Scalar { .. }
         | OpKind::For { .. }
         | OpKind::If { .. }
-        | OpKind::At { .. }
+        | OpKind::Manual { .. }
         | OpKind::Slice { .. }
         | OpKind::Domain { .. }
         | OpKind::AllocWindow { .. }
@@ -201,4 +208,30 @@ pub fn effects(program: &Program, op: &OpKind) -> SmallVec<[Effect; 3]> {
         | OpKind::SliceRank { .. }
         | OpKind::Dispatch { .. } => SmallVec::new(),
     }
+}
+
+/// What a task reads to learn whether it runs at all.
+fn predicate(options: &TaskOptions) -> Option<Effect> {
+    let p = options.predicate.as_ref()?;
+    let place = Place::Memory { tensor: p.tensor, peer: None, at: p.at.clone(), span: Span::Element };
+    Some(Effect { access: Access::Read, place })
+}
+
+/// What the engine's function does with its arguments, as it declares.
+fn callback(args: &[CallbackArg]) -> impl Iterator<Item = Effect> {
+    args.iter().flat_map(|arg| {
+        let accesses: &[Access] = match arg {
+            CallbackArg::Tensor(_, Direction::In) => &[Access::Read],
+            CallbackArg::Tensor(_, Direction::Out) => &[Access::Write],
+            CallbackArg::Tensor(_, Direction::InOut) => &[Access::Read, Access::Write],
+            CallbackArg::Scalar(_) => &[],
+        };
+        accesses.iter().filter_map(|&access| match *arg {
+            CallbackArg::Tensor(tensor, _) => {
+                let place = Place::Memory { tensor, peer: None, at: Dims::new(), span: Span::Whole };
+                Some(Effect { access, place })
+            }
+            CallbackArg::Scalar(_) => None,
+        })
+    })
 }

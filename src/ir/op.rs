@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::entity::{Array, Block, Buffer, Domain, Entry, Scalar, Task, Tensor, Tile, Var};
-use super::types::{Atomic, BinaryOp, NotifyOp, ReduceAxis, ReduceOp, TileOp, UnaryOp, WaitCmp};
+use super::types::{Atomic, BinaryOp, Direction, NotifyOp, ReduceAxis, ReduceOp, TileOp, UnaryOp, WaitCmp};
 
 /// Offsets, or extents known only when the op runs; one a dimension.
 pub type Dims = SmallVec<[Scalar; 4]>;
@@ -74,6 +74,60 @@ pub enum Operand {
     Scalar(Scalar),
 }
 
+/// The blocks of a task that is a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// How many.
+    pub blocks: Scalar,
+    /// Which one it is, inside: 0 to `blocks - 1`.
+    pub index: Scalar,
+}
+
+/// What a task may be told besides its body.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskOptions {
+    /// Tasks that come first, whatever they touch.
+    pub deps: Vec<Task>,
+    /// Tensors whose accesses by this task order nothing.
+    pub no_dep: Vec<Tensor>,
+    /// Retires the task without running it unless it holds.
+    pub predicate: Option<Predicate>,
+    /// A hint to targets that stage tasks ahead; never changes a result.
+    pub allow_early_resolve: bool,
+}
+
+/// A comparison of one element with a number, made when the task could begin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predicate {
+    /// An integer tensor.
+    pub tensor: Tensor,
+    /// The element.
+    pub at: Dims,
+    /// A comparison.
+    pub cmp: BinaryOp,
+    /// What it is compared with.
+    pub value: i64,
+}
+
+/// Argument of the engine's own function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallbackArg {
+    /// Memory, and what the function does with it.
+    Tensor(Tensor, Direction),
+    /// A value.
+    Scalar(Scalar),
+}
+
+impl CallbackArg {
+    /// The value, if it is one.
+    pub fn scalar(&self) -> Option<Scalar> {
+        match *self {
+            CallbackArg::Scalar(scalar) => Some(scalar),
+            CallbackArg::Tensor(..) => None,
+        }
+    }
+}
+
 /// What an op does. Its effects on memory are in [`super::effects`].
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the line above each op names its operands")]
@@ -99,8 +153,12 @@ pub enum OpKind {
     If { cond: Scalar, then: Block, other: Option<Block> },
 
     // Entry: the task graph.
-    /// One InCore scope.
-    At { task: Task, body: Block },
+    /// One InCore scope, or a grid of them.
+    Task { task: Task, grid: Option<Grid>, options: Box<TaskOptions>, body: Block },
+    /// A task that is the engine's own function; its name is the task's.
+    Extern { task: Task, blocks: Option<Scalar>, args: Vec<CallbackArg>, options: Box<TaskOptions> },
+    /// Tasks in `body` wait for their `deps` only.
+    Manual { body: Block },
     /// A view of part of a tensor.
     Slice { dst: Tensor, src: Tensor, at: Dims },
 
@@ -139,6 +197,8 @@ pub enum OpKind {
     Notify { window: Tensor, peer: Scalar, at: Dims, value: Scalar, op: NotifyOp },
     /// Blocks until this rank's cell `window[at]` compares; acquires what the notifier published.
     Wait { window: Tensor, at: Dims, expected: Scalar, cmp: WaitCmp },
+    /// Ends the task only when this rank's cell `window[at]` is `expected` or more; blocks nobody.
+    DeferWait { window: Tensor, at: Dims, expected: Scalar },
 
     // Host driver.
     /// Names ranks that share windows.
@@ -153,6 +213,8 @@ pub enum OpKind {
     SliceRank { dst: Tensor, src: Tensor, rank: Scalar },
     /// Runs an entry on a rank.
     Dispatch { entry: Entry, args: Vec<Operand>, device: Scalar },
+    /// The engine's own function on the host, when the ranks of this process have done their part.
+    HostTask { name: String, args: Vec<CallbackArg> },
 }
 
 impl OpKind {
@@ -166,7 +228,10 @@ impl OpKind {
             OpKind::ArrayDef { .. } | OpKind::ArrayGet { .. } | OpKind::ArraySet { .. } => "array",
             OpKind::For { .. } => "for",
             OpKind::If { .. } => "if",
-            OpKind::At { .. } => "at",
+            OpKind::Task { grid: None, .. } => "at",
+            OpKind::Task { grid: Some(_), .. } => "spmd",
+            OpKind::Extern { .. } => "extern",
+            OpKind::Manual { .. } => "manual",
             OpKind::Slice { .. } => "slice",
             OpKind::Read { .. } => "read",
             OpKind::Write { .. } => "write",
@@ -186,21 +251,24 @@ impl OpKind {
             OpKind::RemoteStore { .. } => "remote_store",
             OpKind::Notify { .. } => "notify",
             OpKind::Wait { .. } => "wait",
+            OpKind::DeferWait { .. } => "defer_wait",
             OpKind::Domain { .. } => "domain",
             OpKind::AllocWindow { .. } => "alloc_window",
             OpKind::Window { .. } => "window",
             OpKind::Ranks { .. } => "ranks",
             OpKind::SliceRank { .. } => "slice_rank",
             OpKind::Dispatch { .. } => "dispatch",
+            OpKind::HostTask { .. } => "host_task",
         }
     }
 
     /// The blocks that the op owns, in order of execution.
     pub fn blocks(&self) -> SmallVec<[Block; 2]> {
         match *self {
-            OpKind::For { body, .. } | OpKind::At { body, .. } | OpKind::Ranks { body, .. } => {
-                smallvec::smallvec![body]
-            }
+            OpKind::For { body, .. }
+            | OpKind::Task { body, .. }
+            | OpKind::Manual { body }
+            | OpKind::Ranks { body, .. } => smallvec::smallvec![body],
             OpKind::If { then, other, .. } => std::iter::once(then).chain(other).collect(),
             _ => SmallVec::new(),
         }
@@ -260,10 +328,20 @@ impl OpKind {
                 all(at);
                 all(&[*peer, *value]);
             }
-            OpKind::Wait { at, expected, .. } => {
+            OpKind::Wait { at, expected, .. } | OpKind::DeferWait { at, expected, .. } => {
                 all(at);
                 all(&[*expected]);
             }
+            OpKind::Task { grid, options, .. } => {
+                all(grid.as_ref().map_or(&[], |g| std::slice::from_ref(&g.blocks)));
+                all(options.predicate.as_ref().map_or(&[], |p| p.at.as_slice()));
+            }
+            OpKind::Extern { blocks, args, options, .. } => {
+                args.iter().filter_map(CallbackArg::scalar).for_each(|s| all(&[s]));
+                all(blocks.as_slice());
+                all(options.predicate.as_ref().map_or(&[], |p| p.at.as_slice()));
+            }
+            OpKind::HostTask { args, .. } => args.iter().filter_map(CallbackArg::scalar).for_each(|s| all(&[s])),
             OpKind::Ranks { first, end, .. } => all(&[*first, *end]),
             OpKind::SliceRank { rank, .. } => all(&[*rank]),
             OpKind::Dispatch { args, device, .. } => {
@@ -275,7 +353,7 @@ impl OpKind {
                 all(&[*device]);
             }
             OpKind::VarGet { .. }
-            | OpKind::At { .. }
+            | OpKind::Manual { .. }
             | OpKind::Copy { .. }
             | OpKind::Cast { .. }
             | OpKind::Tile { b: TileOrScalar::Tile(_), .. }
@@ -283,6 +361,24 @@ impl OpKind {
             | OpKind::Domain { .. }
             | OpKind::AllocWindow { .. }
             | OpKind::Window { .. } => {}
+        }
+    }
+
+    /// The task that the op is, and what it is told.
+    pub fn task(&self) -> Option<(Task, &TaskOptions)> {
+        match self {
+            OpKind::Task { task, options, .. } | OpKind::Extern { task, options, .. } => Some((*task, options)),
+            _ => None,
+        }
+    }
+
+    /// The scalar that the op defines for the block that it owns.
+    pub fn index(&self) -> Option<Scalar> {
+        match *self {
+            OpKind::For { index, .. }
+            | OpKind::Ranks { index, .. }
+            | OpKind::Task { grid: Some(Grid { index, .. }), .. } => Some(index),
+            _ => None,
         }
     }
 

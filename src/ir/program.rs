@@ -51,7 +51,7 @@ pub enum ScalarDef {
     Param(Entry, u32),
     /// A parameter of the host driver.
     HostParam(u32),
-    /// The index of a `for` or `ranks` loop.
+    /// The index of a `for` or `ranks` loop, or of a block of a grid.
     Index(Op),
     /// The result of an op.
     Result(Op),
@@ -68,6 +68,8 @@ pub struct TensorData {
     pub shape: Shape,
     /// Where it comes from.
     pub def: TensorDef,
+    /// Accesses order no tasks; for a parameter.
+    pub manual: bool,
     /// Where it was written.
     pub loc: Loc,
 }
@@ -191,6 +193,8 @@ pub struct EntryData {
 pub struct TaskData {
     /// Its name.
     pub name: String,
+    /// What the text calls its id, for later tasks to depend on.
+    pub id: Option<String>,
     /// Where it was written.
     pub loc: Loc,
 }

@@ -13,6 +13,7 @@ use super::control::Board;
 use super::executable::Image;
 use super::fork::ForkGuard;
 use super::run::Runs;
+use super::tasks::Tasks;
 use super::wait::Patience;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Transport;
@@ -48,6 +49,8 @@ pub(super) struct Core {
     pub(super) handoff: Handoff,
     pub(super) runs: Runs,
     pub(super) closed: AtomicBool,
+    /// One a rank of this process.
+    tasks: Box<[Tasks]>,
     turn: AtomicU32,
     /// When a launch looked for lost peers last.
     looked: AtomicU64,
@@ -68,6 +71,7 @@ impl Core {
         rank: Option<u32>,
         timeout: Duration,
         patience: Patience,
+        cores_per_rank: u32,
     ) -> Result<Self> {
         let local = transport.local();
         Ok(Self {
@@ -81,6 +85,7 @@ impl Core {
             handoff: Handoff::new(local.len() - 1),
             runs: Runs::default(),
             closed: AtomicBool::new(false),
+            tasks: local.clone().map(|rank| Tasks::new(rank, cores_per_rank)).collect(),
             turn: AtomicU32::new(FREE),
             looked: AtomicU64::new(0),
             images: Mutex::default(),
@@ -91,6 +96,11 @@ impl Core {
     /// When a meeting of all ranks that begins now takes too long.
     pub(super) fn meeting_deadline(&self) -> Instant {
         deadline(self.timeout.max(MEETING))
+    }
+
+    /// The tasks of a rank of this process.
+    pub(super) fn tasks(&self, rank: u32) -> &Tasks {
+        &self.tasks[(rank - self.local.start) as usize]
     }
 
     /// An error if nothing can begin in this world any more.

@@ -2,17 +2,19 @@
 
 use std::alloc::Layout as Allocation;
 use std::cell::UnsafeCell;
+use std::ffi::CString;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::args::{Signature, Table};
+use super::callback::Callback;
 use super::cells::Cells;
 use super::core::Core;
 use super::hooks;
 use super::windows::Windows;
 use super::world::World;
 use crate::codegen::cpu::abi::{Driver, Hooks};
-use crate::codegen::cpu::{self, Binding, Code, Site};
+use crate::codegen::cpu::{self, Binding, Code, FunctionCode, Site, TaskCode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::print::print;
 use crate::ir::{Program, Severity};
@@ -20,12 +22,14 @@ use crate::passes::plan_windows::{Layout, plan_windows};
 use crate::verify::verify;
 
 /// How a program is compiled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CompileOptions {
     /// Windows keep what is in them from launch to launch: no zeroing, and nothing to wait for at the beginning.
     pub persistent: bool,
     /// Leave out the checks of offsets and peers that are only known when the program runs.
     pub unchecked: bool,
+    /// The engine's functions, by their names in the program.
+    pub callbacks: Vec<(String, Callback)>,
 }
 
 /// A program compiled for a world, with windows of its own. Keeps its world.
@@ -40,6 +44,8 @@ pub(super) struct Routine {
     pub(super) driver: Driver,
     pub(super) scratch_bytes: usize,
     pub(super) sites: Vec<Site>,
+    pub(super) tasks: Vec<TaskCode>,
+    pub(super) functions: Vec<FunctionCode>,
     /// What `driver` lies in; none for a function of this program.
     pub(super) _code: Option<Code>,
 }
@@ -52,6 +58,8 @@ pub(super) struct Image {
     pub(super) windows: Windows,
     pub(super) cells: Cells,
     pub(super) signature: Signature,
+    /// What the program's functions are, by number, with their names.
+    pub(super) callbacks: Box<[(CString, Callback)]>,
     /// Tile memory of each rank that this process drives.
     pub(super) scratch: Box<[Scratch]>,
     /// For the holder of the world's turn.
@@ -80,8 +88,14 @@ impl Executable {
         let check = |nranks| check_rules(program, nranks);
         Self::build(program, world, options, check, |binding, hooks| {
             let code = cpu::compile(program, binding, hooks)?;
-            let (driver, scratch_bytes) = (code.driver, code.scratch_bytes);
-            Ok(Routine { driver, scratch_bytes, sites: code.sites.clone(), _code: Some(code) })
+            Ok(Routine {
+                driver: code.driver,
+                scratch_bytes: code.scratch_bytes,
+                sites: code.sites.clone(),
+                tasks: code.tasks.clone(),
+                functions: code.functions.clone(),
+                _code: Some(code),
+            })
         })
     }
 
@@ -114,10 +128,11 @@ impl Executable {
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
             let scratch: Result<_> = core.local.clone().map(|_| Scratch::new(routine.scratch_bytes)).collect();
-            Ok((routine, scratch?))
+            let callbacks = bind(&routine.functions, &options.callbacks)?;
+            Ok((routine, scratch?, callbacks))
         });
         agree(core, &program.name, compiled.as_ref().map(|_| "compiled".into()).map_err(Clone::clone))?;
-        let (routine, scratch) = compiled?;
+        let (routine, scratch, callbacks) = compiled?;
 
         let image = core.add_image(|id| Image {
             id,
@@ -127,10 +142,24 @@ impl Executable {
             cells: Cells::new(program, &layout, nranks),
             state: UnsafeCell::new(State { table: signature.table(), launches: 0, resets: 0 }),
             signature,
+            callbacks,
             scratch,
         });
         Ok(Arc::new(Executable { image, world: world.clone() }))
     }
+}
+
+/// The engine's functions by number.
+fn bind(functions: &[FunctionCode], given: &[(String, Callback)]) -> Result<Box<[(CString, Callback)]>> {
+    let bind = |function: &FunctionCode| {
+        // The last one counts, so that options override what the program brings along.
+        let found = given.iter().rev().find(|(name, _)| *name == function.name);
+        let (_, callback) =
+            found.ok_or_else(|| Error::invalid(format!("no function is given for {}", function.name)))?;
+        let name = CString::new(function.name.clone()).map_err(|_| Error::invalid("a name with a NUL"))?;
+        Ok((name, *callback))
+    };
+    functions.iter().map(bind).collect()
 }
 
 /// Everything that the verifier finds wrong, now that the world is known.
@@ -195,13 +224,20 @@ pub(super) struct Scratch {
     allocation: Allocation,
 }
 
+// SAFETY: memory that belongs to whoever holds this.
+unsafe impl Send for Scratch {}
+
 impl Scratch {
-    fn new(bytes: usize) -> Result<Self> {
+    pub(super) fn new(bytes: usize) -> Result<Self> {
         let no_memory = || Error::new(ErrorKind::NoMemory, format!("no memory for {bytes} bytes of tiles"));
         let allocation = Allocation::from_size_align(bytes.max(1), 64).map_err(|_| no_memory())?;
         // SAFETY: the size is not 0.
         let data = NonNull::new(unsafe { std::alloc::alloc_zeroed(allocation) }).ok_or_else(no_memory)?;
         Ok(Self { data, allocation })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.allocation.size()
     }
 
     pub(super) fn as_ptr(&self) -> *mut u8 {

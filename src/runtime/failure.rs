@@ -31,13 +31,14 @@ pub(super) struct Record {
 unsafe impl Sync for Record {}
 
 /// The kinds that a world can fail with.
-const KINDS: [ErrorKind; 8] = [
+const KINDS: [ErrorKind; 9] = [
     ErrorKind::Timeout,
     ErrorKind::PeerLost,
     ErrorKind::Aborted,
     ErrorKind::Mismatch,
     ErrorKind::OutOfBounds,
     ErrorKind::Arithmetic,
+    ErrorKind::Callback,
     ErrorKind::Io,
     ErrorKind::NoMemory,
 ];

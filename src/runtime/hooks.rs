@@ -4,32 +4,77 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use super::callback::CallbackContext;
 use super::control::Waiting;
 use super::core::Core;
 use super::executable::Image;
 use super::report;
+use super::tasks::{Event, Resume, Stop, Submission};
 use super::wait::SLICE;
-use crate::codegen::cpu::abi::{Frame, Hooks};
+use crate::codegen::cpu::abi::{Exit, Frame, Hooks, SUBMIT_FAILED, View};
 
 /// The hooks of every executable.
-pub(super) const HOOKS: Hooks = Hooks { wait, ring };
+pub(super) const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback };
+
+/// How long a task looks at its cell before it leaves the core to others.
+const GLANCES: u32 = 100;
 
 /// What a [`Frame`] carries for the hooks.
+#[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) core: &'a Core,
     pub(super) image: &'a Image,
     /// From 0.
     pub(super) launch: u64,
     pub(super) rank: u32,
+    /// Which of the rank's cores it is.
+    pub(super) lane: u32,
+    /// The submitted task that runs.
+    pub(super) task: Option<u32>,
+    /// What the task stops with, if it has a stack of its own.
+    pub(super) stop: Option<*const Stop>,
+}
+
+/// A cell that a task waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub(super) cell: *const AtomicI32,
+    pub(super) expected: i32,
+    /// 0: equal, 1: greater or equal.
+    pub(super) cmp: u32,
+    pub(super) site: u32,
+}
+
+impl Pending {
+    /// The cell compares; what its notifier wrote before is visible.
+    pub(super) fn compares(&self) -> bool {
+        // SAFETY: a cell of this rank's windows, which are mapped while the launch runs.
+        let value = unsafe { (*self.cell).load(Ordering::Acquire) };
+        if self.cmp == 0 { value == self.expected } else { value >= self.expected }
+    }
+
+    /// The same, for others to read.
+    pub(super) fn waiting(&self, context: &Context) -> Waiting {
+        let cell = context.image.windows.offset(context.rank, self.cell);
+        Waiting { cell, expected: self.expected, cmp: self.cmp, site: self.site }
+    }
 }
 
 /// The context of a frame.
 ///
 /// # Safety
-/// `frame` is the argument of a running driver.
+/// `frame` is the argument of a running driver or task.
 unsafe fn context<'a>(frame: *mut Frame) -> &'a Context<'a> {
-    // SAFETY: the launch puts a context into each frame that outlives the driver's call.
+    // SAFETY: the launch puts a context into each frame that outlives the call.
     unsafe { &*(*frame).runtime.cast::<Context>() }
+}
+
+/// Nothing unwinds into generated code: a panic fails the launch.
+fn guarded<R>(context: &Context, failed: R, act: impl FnOnce() -> R) -> R {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
+        context.core.fail_internal(context.rank, &*panic);
+        failed
+    })
 }
 
 unsafe extern "C" fn ring(frame: *mut Frame, peer: u32) {
@@ -41,31 +86,117 @@ unsafe extern "C" fn ring(frame: *mut Frame, peer: u32) {
 unsafe extern "C" fn wait(frame: *mut Frame, cell: *const AtomicI32, expected: i32, cmp: u32, site: u32) -> i32 {
     // SAFETY: generated code passes its frame on.
     let context = unsafe { context(frame) };
-    // SAFETY: generated code passes a cell of this rank's windows, which are mapped while the launch runs.
-    let cell = unsafe { &*cell };
-    match catch_unwind(AssertUnwindSafe(|| context.wait(cell, expected, cmp, site))) {
-        Ok(compares) => !compares as i32,
-        Err(panic) => {
-            context.core.fail_internal(context.rank, &*panic);
-            1
+    let pending = Pending { cell, expected, cmp, site };
+    i32::from(!guarded(context, false, || match context.stop {
+        // SAFETY: the fiber that runs this task has lent it.
+        Some(stop) => stop_for(unsafe { &*stop }, pending),
+        None => context.wait(&pending),
+    }))
+}
+
+/// Leaves the core to other tasks until the cell compares; false if the launch has failed.
+fn stop_for(stop: &Stop, pending: Pending) -> bool {
+    for _ in 0..GLANCES {
+        if pending.compares() {
+            return true;
         }
+        std::hint::spin_loop();
     }
+    matches!(stop.suspend(Event::Blocked(pending)), Resume::Arrived)
+}
+
+unsafe extern "C" fn defer(frame: *mut Frame, cell: *const AtomicI32, expected: i32, site: u32) -> i32 {
+    // SAFETY: generated code passes its frame on.
+    let context = unsafe { context(frame) };
+    i32::from(!guarded(context, false, || {
+        let deferred = context.tasks().defer(context, Pending { cell, expected, cmp: 1, site });
+        deferred.inspect_err(|error| context.core.fail(context.rank, error)).is_ok()
+    }))
+}
+
+unsafe extern "C" fn submit(
+    frame: *mut Frame,
+    task: u32,
+    args: *const u64,
+    blocks: i64,
+    regions: *const i64,
+    deps: *const u64,
+) -> u64 {
+    // SAFETY: generated code passes its frame on, and nobody else uses it meanwhile.
+    let (context, frame) = unsafe { (context(frame), &mut *frame) };
+    let code = &context.image.routine.tasks[task as usize];
+    let words = code.accesses.iter().map(|access| 2 * access.ndims).sum();
+    // SAFETY: generated code passes as many values as the task's description says.
+    let (args, regions, deps) = unsafe {
+        (
+            std::slice::from_raw_parts(args, code.nargs),
+            std::slice::from_raw_parts(regions, words),
+            std::slice::from_raw_parts(deps, code.ndeps),
+        )
+    };
+    let submission = Submission { task, code, args, blocks, regions, deps };
+    guarded(context, SUBMIT_FAILED, || context.tasks().submit(context, frame, &submission))
+}
+
+unsafe extern "C" fn drain(frame: *mut Frame) -> i32 {
+    // SAFETY: generated code passes its frame on, and nobody else uses it meanwhile.
+    let (context, frame) = unsafe { (context(frame), &mut *frame) };
+    i32::from(!guarded(context, false, || context.tasks().drain(context, frame)))
+}
+
+unsafe extern "C" fn callback(
+    frame: *mut Frame,
+    function: u32,
+    views: *const View,
+    scalars: *const i64,
+    block: i64,
+    blocks: i64,
+) -> i32 {
+    // SAFETY: generated code passes its frame on.
+    let context = unsafe { context(frame) };
+    let image = context.image;
+    let code = &image.routine.functions[function as usize];
+    let (name, callback) = &image.callbacks[function as usize];
+    let call = CallbackContext {
+        struct_size: size_of::<CallbackContext>() as u32,
+        rank: context.rank,
+        nranks: context.core.nranks,
+        core: context.lane,
+        block,
+        blocks,
+        launch: context.launch + 1,
+        name: name.as_ptr(),
+        tensors: views,
+        ntensors: code.ntensors,
+        scalars,
+        nscalars: code.nscalars,
+    };
+    // SAFETY: the engine has given this function for calls like this one.
+    let status = unsafe { (callback.function)(&call, callback.user_data) };
+    if status == 0 {
+        return Exit::Done as i32;
+    }
+    guarded(context, (), || context.core.fail(context.rank, &report::callback(context, code, block, blocks, status)));
+    Exit::Failed as i32
 }
 
 impl Context<'_> {
+    fn tasks(&self) -> &super::tasks::Tasks {
+        self.core.tasks(self.rank)
+    }
+
     /// Blocks until the cell compares; false if the launch has failed.
-    fn wait(&self, cell: &AtomicI32, expected: i32, cmp: u32, site: u32) -> bool {
+    fn wait(&self, pending: &Pending) -> bool {
         let (core, image) = (self.core, self.image);
         // Once is enough: a cell that compares may have changed again before anybody looks a second time.
         let compared = Cell::new(false);
         let over = || {
-            let value = cell.load(Ordering::Acquire);
-            compared.set(if cmp == 0 { value == expected } else { value >= expected });
+            compared.set(pending.compares());
             compared.get() || core.failed()
         };
         if !core.patience.spin(over) {
             let control = core.board.control(self.rank);
-            let waiting = Waiting { cell: image.windows.offset(self.rank, cell), expected, cmp, site };
+            let waiting = pending.waiting(self);
             control.begin_wait(waiting);
             core.patience.linger(core.board.bell(self.rank), Some(SLICE), over, |elapsed| {
                 core.check_peers(image, self.launch)

@@ -8,12 +8,10 @@ use super::core::Core;
 use super::executable::{Executable, Image};
 use super::hooks::Context;
 use super::report;
+use super::tasks::Ground;
 use super::wait::SLICE;
-use crate::codegen::cpu::abi::{Exit, Fault, Frame};
+use crate::codegen::cpu::abi::{Exit, Frame, NO_FAULT};
 use crate::error::{Error, ErrorKind, Result};
-use crate::ir::builder::MAX_RANK;
-
-const NO_FAULT: Fault = Fault { site: 0, kind: 0, dim: 0, operand: 0, offsets: [0; MAX_RANK], extents: [0; MAX_RANK] };
 
 /// How often a reset looks for peers that are late: their last launch does not ring for it.
 const RESET_SLICE: Duration = Duration::from_millis(1);
@@ -98,7 +96,8 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     control.begin(image.id, launch);
     let may_begin = || windows.may_begin(board, rank, launch);
     if may_begin() || pass_gate(core, image, rank, launch, "to begin", SLICE, may_begin) {
-        let context = Context { core, image, launch, rank };
+        let context = Context { core, image, launch, rank, lane: 0, task: None, stop: None };
+        let tasks = core.tasks(rank);
         let mut frame = Frame {
             windows: windows.base(launch),
             dims: table.dims.as_ptr(),
@@ -107,9 +106,11 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
             place: &raw const control.place,
             bells: board.bells(),
             runtime: (&raw const context).cast_mut().cast(),
+            live: tasks.at_rest(),
             rank,
             fault: NO_FAULT,
         };
+        tasks.begin(Ground { frame: &raw const frame, context: (&raw const context).cast() });
         // SAFETY: the driver was compiled for these windows and this table, whose addresses were checked; the frame
         // outlives the call.
         let exit = unsafe { (image.routine.driver)(&mut frame) };
@@ -121,6 +122,7 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
             let message = format!("the driver of '{}' ended with {exit} on rank {rank}", image.name);
             core.fail(rank, &Error::new(ErrorKind::Internal, message));
         }
+        tasks.end(&context);
     }
     control.end();
 }
@@ -138,7 +140,7 @@ fn pass_gate(
     let over = || ready() || core.failed();
     if !core.patience.spin(over) {
         core.patience.linger(&core.board.control(rank).gate, Some(slice), over, |elapsed| {
-            let context = Context { core, image, launch, rank };
+            let context = Context { core, image, launch, rank, lane: 0, task: None, stop: None };
             core.check_peers(image, launch) || core.time_out(rank, elapsed, || report::gate(&context, purpose, elapsed))
         });
     }
@@ -162,7 +164,14 @@ mod tests {
         let mut builder = Builder::new("driver");
         builder.host();
         let program = builder.finish().unwrap();
-        let routine = Routine { driver, scratch_bytes: 100, sites: Vec::new(), _code: None };
+        let routine = Routine {
+            driver,
+            scratch_bytes: 100,
+            sites: Vec::new(),
+            tasks: Vec::new(),
+            functions: Vec::new(),
+            _code: None,
+        };
         Executable::build(&program, world, &CompileOptions::default(), |_| Ok(()), |_, _| Ok(routine)).unwrap()
     }
 

@@ -8,6 +8,7 @@
 //! is recorded where all ranks see it, ends the launch of every one of them with the same error, and stays.
 
 mod args;
+mod callback;
 mod cells;
 mod control;
 mod core;
@@ -20,13 +21,15 @@ mod launch;
 mod memo;
 mod report;
 mod run;
+mod tasks;
 mod threads;
 mod wait;
 mod windows;
 mod world;
 
 pub use args::{Arg, TensorArg};
+pub use callback::{Callback, CallbackContext, CallbackFn, View};
 pub use executable::{CompileOptions, Executable};
 pub use run::Run;
 pub use wait::WaitPolicy;
-pub use world::{MAX_RANKS, World, WorldOptions};
+pub use world::{MAX_CORES, MAX_RANKS, World, WorldOptions};

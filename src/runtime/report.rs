@@ -7,8 +7,9 @@ use super::control::{Activity, Waiting};
 use super::executable::Image;
 use super::failure::MAX_MESSAGE;
 use super::hooks::Context;
-use crate::codegen::cpu::Site;
+use super::tasks::{Cause, Graph};
 use crate::codegen::cpu::abi::{Fault, FaultKind};
+use crate::codegen::cpu::{FunctionCode, Site};
 use crate::error::{Error, ErrorKind};
 
 /// Kept free for what ends a report.
@@ -48,6 +49,40 @@ pub(super) fn wait(context: &Context, waiting: &Waiting, elapsed: Duration) -> E
     text.push_str("\n    => ");
     text.push_str(&conclusion(context, &stances, notify));
     Error::new(ErrorKind::Timeout, text)
+}
+
+/// The report of a rank whose tasks all wait: the first cell, and what has not begun because of it.
+pub(super) fn tasks(context: &Context, waiting: &Waiting, graph: &Graph, elapsed: Duration) -> Error {
+    const MOST: usize = 4;
+    let mut error = wait(context, waiting, elapsed);
+    let tasks = &context.image.routine.tasks;
+    let held: Vec<_> = graph.held().collect();
+    for &(task, other, cause) in held.iter().take(MOST) {
+        let (task, other) = (&tasks[task as usize], &tasks[other as usize]);
+        let why = match cause {
+            Cause::Named => "a dependency".into(),
+            Cause::Conflict(access) => format!("both touch {}", task.accesses[*access].name),
+        };
+        let line = format!("\n    task {} has not begun: it waits for {} ({why})", task.name, other.name);
+        if error.message.len() + line.len() <= MAX_MESSAGE {
+            error.message.push_str(&line);
+        }
+    }
+    if held.len() > MOST {
+        let _ = write!(error.message, "\n    and {} more tasks", held.len() - MOST);
+    }
+    error
+}
+
+/// The report of a function of the engine that returned an error.
+pub(super) fn callback(context: &Context, code: &FunctionCode, block: i64, blocks: i64, status: i32) -> Error {
+    let Context { image, rank, launch, .. } = *context;
+    let site = image.routine.sites.get(code.site as usize);
+    let place = site.and_then(place_of).map(|p| format!("at {p}, ")).unwrap_or_default();
+    let block = if blocks == 1 { String::new() } else { format!("block {block} of {blocks}, ") };
+    let launch = format!("launch {} of '{}'", launch + 1, image.name);
+    let message = format!("rank {rank}: function {} returned {status}\n    {place}{block}{launch}", code.name);
+    Error::new(ErrorKind::Callback, message)
 }
 
 /// The report of a launch or reset that could not go on because peers were late.

@@ -5,6 +5,7 @@ use std::thread::{Builder, JoinHandle};
 
 use super::core::Core;
 use super::launch::run_job;
+use super::tasks;
 use crate::error::{Error, Result};
 
 /// The words of the job that ends rank threads.
@@ -47,4 +48,10 @@ pub(super) fn spawn_rank(core: &Arc<Core>, rank: u32) -> Result<JoinHandle<()>> 
             core.handoff.finish(worker, job.number);
         }
     })
+}
+
+/// Starts the thread of a further core of a rank.
+pub(super) fn spawn_core(core: &Arc<Core>, rank: u32, number: u32) -> Result<JoinHandle<()>> {
+    let core = core.clone();
+    spawn(format!("pld-rank-{rank}-{number}"), move || tasks::serve(&core, rank, number))
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::control::Board;
 use super::core::{Core, deadline};
 use super::cores::shared_cores;
-use super::threads::{self, QUIT, spawn_rank};
+use super::threads::{self, QUIT, spawn_core, spawn_rank};
 use super::wait::{Patience, WaitPolicy};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Transport;
@@ -18,6 +18,9 @@ use crate::transport::thread::ThreadTransport;
 
 /// Largest world: the ranks of one host.
 pub const MAX_RANKS: u32 = 256;
+
+/// Most cores of a rank.
+pub const MAX_CORES: u32 = 64;
 
 /// How long closing waits for threads that are still in a program. One that takes longer is left alone, and so is all
 /// memory that it may touch.
@@ -30,11 +33,13 @@ pub struct WorldOptions {
     pub timeout: Duration,
     /// How ranks wait.
     pub wait: WaitPolicy,
+    /// Cores of each rank of this process, 1 to [`MAX_CORES`]. The first one is the launching thread.
+    pub cores_per_rank: u32,
 }
 
 impl Default for WorldOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), wait: WaitPolicy::Auto }
+        Self { timeout: Duration::from_secs(30), wait: WaitPolicy::Auto, cores_per_rank: 1 }
     }
 }
 
@@ -76,16 +81,23 @@ impl World {
         options: &WorldOptions,
         deadline: Instant,
     ) -> Result<Arc<World>> {
-        let nranks = transport.nranks();
+        let (nranks, cores) = (transport.nranks(), options.cores_per_rank);
+        if !(1..=MAX_CORES).contains(&cores) {
+            return Err(Error::invalid(format!("ranks of {cores} cores; 1 to {MAX_CORES} are possible")));
+        }
         let board = Board::new(transport.allocate(Board::bytes(nranks), deadline)?, nranks);
-        let crowded = nranks as usize > shared_cores(&*transport, deadline)?;
+        let crowded = nranks as usize * cores as usize > shared_cores(&*transport, deadline)?;
         let patience = Patience::new(options.wait, crowded);
-        let core = Arc::new(Core::new(transport, board, rank, options.timeout, patience)?);
+        let core = Arc::new(Core::new(transport, board, rank, options.timeout, patience, cores)?);
         let world = Arc::new(World { core, threads: Mutex::default() });
+        // If one cannot be started, dropping the world ends the others.
         for rank in world.core.local.clone().skip(1) {
-            // If one cannot be started, dropping the world ends the others.
-            let thread = spawn_rank(&world.core, rank)?;
-            world.keep(thread);
+            world.keep(spawn_rank(&world.core, rank)?);
+        }
+        for rank in world.core.local.clone() {
+            for number in 1..cores {
+                world.keep(spawn_core(&world.core, rank, number)?);
+            }
         }
         Ok(world)
     }
@@ -132,6 +144,7 @@ impl World {
         if core.close(deadline) {
             core.handoff.post(QUIT);
         }
+        core.local.clone().for_each(|rank| core.tasks(rank).stop());
         core.local.clone().for_each(|rank| core.board.control(rank).leave());
         core.transport.leave();
         core.board.wake_all();

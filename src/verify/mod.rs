@@ -254,11 +254,11 @@ impl Verifier<'_> {
             nested: here.nested || matches!(kind, OpKind::For { .. } | OpKind::If { .. } | OpKind::Ranks { .. }),
             ..here
         };
-        if let OpKind::At { task, .. } = *kind {
+        if let OpKind::Task { task, .. } = *kind {
             inside = Position { scope: Scope::InCore, task: Some(task), ..inside };
         }
         let outer = self.values.enter();
-        if let OpKind::For { index, .. } | OpKind::Ranks { index, .. } = *kind {
+        if let Some(index) = kind.index() {
             self.values.define_scalar(index);
         }
         self.block(block, inside);

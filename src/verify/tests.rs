@@ -60,7 +60,7 @@ fn codes(program: &Program) -> Vec<Code> {
 fn what_a_block_defines_ends_with_it() {
     let mut f = Fixture::new();
     let one = f.b.int(1);
-    f.b.at_begin("t");
+    f.b.at_begin("t", Default::default());
     let below = f.b.binary(BinaryOp::Lt, f.me, one);
     f.b.if_begin(below);
     let tile = f.load();
@@ -73,17 +73,17 @@ fn what_a_block_defines_ends_with_it() {
     let index = f.b.for_begin(f.zero, one, one);
     f.b.for_end();
     f.b.write(f.y, &[f.zero, index], one);
-    f.b.at_end();
+    f.b.task_end();
     assert_eq!(codes(&f.finish()), [rules::UNDEFINED.code; 4]);
 }
 
 #[test]
 fn a_register_is_defined_before_it_is_read() {
     let mut f = Fixture::new();
-    f.b.at_begin("t");
+    f.b.at_begin("t", Default::default());
     let tile = f.b.tile(DType::F32, f.row.clone());
     f.store(tile);
-    f.b.at_end();
+    f.b.task_end();
     assert_eq!(codes(&f.finish()), [rules::UNDEFINED.code]);
 }
 
@@ -91,7 +91,7 @@ fn a_register_is_defined_before_it_is_read() {
 fn a_register_may_be_overwritten_in_a_block_inside() {
     let mut f = Fixture::new();
     let one = f.b.int(1);
-    f.b.at_begin("t");
+    f.b.at_begin("t", Default::default());
     let acc = f.load();
     let below = f.b.binary(BinaryOp::Lt, f.me, one);
     f.b.if_begin(below);
@@ -99,22 +99,22 @@ fn a_register_may_be_overwritten_in_a_block_inside() {
     f.b.assign(acc, more);
     f.b.if_end();
     f.store(acc);
-    f.b.at_end();
+    f.b.task_end();
     assert_eq!(codes(&f.finish()), []);
 }
 
 #[test]
 fn values_belong_to_their_entry() {
     let mut f = Fixture::new();
-    f.b.at_begin("t");
+    f.b.at_begin("t", Default::default());
     let tile = f.load();
     f.store(tile);
-    f.b.at_end();
+    f.b.task_end();
     f.b.entry_end();
     let other = f.b.entry_begin("other");
-    f.b.at_begin("t");
+    f.b.at_begin("t", Default::default());
     f.store(tile);
-    f.b.at_end();
+    f.b.task_end();
     // The fixture ends this entry, and dispatches the first.
     let program = f.finish();
     let found = codes(&program);
@@ -128,7 +128,7 @@ fn everything_is_reported_in_source_order() {
     let file = f.b.file("moe.cpp");
     let at = |f: &mut Fixture, line| f.b.set_loc(program::Loc { file: Some(file), line, column: 0 });
     at(&mut f, 10);
-    f.b.at_begin("t");
+    f.b.at_begin("t", Default::default());
     at(&mut f, 11);
     let tile = f.load();
     for line in 12..100 {
@@ -139,7 +139,7 @@ fn everything_is_reported_in_source_order() {
     at(&mut f, 100);
     let flag = f.b.bool(true);
     f.b.write(f.y, &[f.zero, f.zero], flag);
-    f.b.at_end();
+    f.b.task_end();
     let findings = verify(&f.finish(), None);
     let lines: Vec<u32> = findings.iter().map(|d| d.line).collect();
     assert_eq!(lines, (12..=100).collect::<Vec<u32>>());
@@ -160,14 +160,14 @@ fn signals_of_many_cells_are_compared_by_their_hull() {
         let sig = b.param_window("sig", DType::I32, shape.clone()).expect("a parameter");
         let me = b.param_scalar("me", ScalarType::I32).expect("a parameter");
         let (zero, one) = (b.int(0), b.int(1));
-        b.at_begin("t");
+        b.at_begin("t", Default::default());
         for cell in 0..100 {
             let cell = b.int(cell);
             b.notify(sig, me, &[cell], one, NotifyOp::Add);
         }
         let waited = b.int(waited);
         b.wait(sig, &[waited], one, WaitCmp::Ge);
-        b.at_end();
+        b.task_end();
         b.entry_end();
         let buffer = b.alloc_window("buf", DType::I32, shape.clone());
         let world = b.world();

@@ -25,7 +25,9 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::VarDef { var, init: value } | OpKind::VarSet { var, value } => {
             convertible(cx, op, *value, cx.program.vars[*var].ty.dtype(), Thing::Var(*var))
         }
-        OpKind::VarGet { .. } | OpKind::At { .. } => true,
+        OpKind::VarGet { .. } | OpKind::Manual { .. } | OpKind::HostTask { .. } => true,
+        OpKind::Task { grid, .. } => grid.is_none_or(|grid| integer(cx, op, grid.blocks, "a number of blocks")),
+        OpKind::Extern { blocks, .. } => blocks.is_none_or(|blocks| integer(cx, op, blocks, "a number of blocks")),
         OpKind::ArrayDef { array, fill } => sizes::array(cx, op, *array) & array_value(cx, op, *array, *fill),
         OpKind::ArrayGet { index, .. } => integer(cx, op, *index, "an array index"),
         OpKind::ArraySet { array, index, value } => {
@@ -78,7 +80,7 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
                 & fitting_literal(cx, op, *value, DType::I32)
                 & peer(cx, op)
         }
-        OpKind::Wait { window, at, expected, .. } => {
+        OpKind::Wait { window, at, expected, .. } | OpKind::DeferWait { window, at, expected } => {
             offsets(cx, op, *window, at, "offset") & integer(cx, op, *expected, "what a wait expects")
         }
         OpKind::Domain { .. } => true,

@@ -264,14 +264,14 @@ fn program(choices: Vec<u32>) -> Program {
         for _ in 0..maker.choices.below(6) {
             maker.local();
         }
-        maker.b.at_begin(&format!("task_{task}"));
+        maker.b.at_begin(&format!("task_{task}"), Default::default());
         maker.scoped(|maker| {
             while !maker.choices.ended() && maker.choices.below(6) > 0 {
                 maker.statements();
             }
             maker.write();
         });
-        maker.b.at_end();
+        maker.b.task_end();
     }
     let mut b = maker.b;
     b.entry_end();

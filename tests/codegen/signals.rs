@@ -78,7 +78,7 @@ fn a_sleeping_peer_is_rung() {
 #[test]
 fn a_wait_in_vain_ends_the_launch() {
     let (outcome, ranks) = launch("if me == 1 { wait sig[2, 0] >= 4 }\nw[0, 0] = 6", 2, 0, 0, &[]);
-    assert_eq!(outcome.exits, [Exit::Done as i32, Exit::Wait as i32]);
+    assert_eq!(outcome.exits, [Exit::Done as i32, Exit::Failed as i32]);
     assert_eq!(i32::values(&outcome.windows[0][..4]), [6]);
     assert_eq!(i32::values(&outcome.windows[1][..4]), [0], "nothing runs after the wait");
     let (site, expected, cmp) = outcome.waits[0];

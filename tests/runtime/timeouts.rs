@@ -22,7 +22,7 @@ fn without_seconds(text: &str) -> String {
 #[test]
 fn a_wait_that_nobody_satisfies() {
     for wait in [WaitPolicy::Auto, WaitPolicy::Spin, WaitPolicy::Yield, WaitPolicy::Sleep] {
-        let options = WorldOptions { timeout: Duration::from_millis(500), wait };
+        let options = WorldOptions { timeout: Duration::from_millis(500), wait, ..WorldOptions::default() };
         let world = World::create(2, &options).unwrap();
         let exe = compile(MOE, &world, false).unwrap();
         let mut sums = [0; 2];

@@ -159,8 +159,8 @@ impl<'a> Chaos<'a> {
         match self.next() % 34 {
             0 | 1 if self.open.len() < 20 => {
                 let name = self.name();
-                self.b.at_begin(&name);
-                self.open.push(Builder::at_end);
+                self.b.at_begin(&name, Default::default());
+                self.open.push(|b| _ = b.task_end());
             }
             2 if self.open.len() < 20 => {
                 let (first, end, step) = (self.scalar(), self.scalar(), self.scalar());

@@ -200,7 +200,16 @@ impl<'p> Model<'p> {
                     self.block(r, *other)?;
                 }
             }
-            OpKind::At { body, .. } => self.block(r, *body)?,
+            OpKind::Task { grid: Some(grid), body, .. } => {
+                for block in 0..self.int(r, grid.blocks) {
+                    r.scalars.insert(grid.index, Int(block.into()));
+                    self.block(r, *body)?;
+                }
+            }
+            OpKind::Task { body, .. } | OpKind::Manual { body } => self.block(r, *body)?,
+            OpKind::Extern { .. } | OpKind::DeferWait { .. } | OpKind::HostTask { .. } => {
+                panic!("{} is outside the model", program.ops[op].kind.name())
+            }
             OpKind::Slice { dst, src, at } => {
                 let at = self.ints(r, at);
                 let shape = self.shape(&program.tensors[*dst].shape);

@@ -139,7 +139,7 @@ impl<'a> Generator<'a> {
     fn task(&mut self) {
         let name = self.pick(&["move", "add_up", "copy_in"]).unwrap();
         let scope = self.scope.clone();
-        self.b.at_begin(name);
+        self.b.at_begin(name, Default::default());
         for _ in 0..self.below(12) {
             self.statement();
         }
@@ -148,7 +148,7 @@ impl<'a> Generator<'a> {
         self.b.notify(self.signal, me, &[zero, zero], me, NotifyOp::Add);
         self.b.read(self.table, &[zero]);
         self.b.write(self.rows, &[zero, zero], self.scope.floats[0]);
-        self.b.at_end();
+        self.b.task_end();
         self.scope = scope;
     }
 

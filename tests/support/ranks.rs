@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use pld::codegen::cpu::abi::{BELL_STRIDE, Exit, Fault, Frame, Hooks};
+use pld::codegen::cpu::abi::{BELL_STRIDE, Exit, Fault, Frame, Hooks, Run, SUBMIT_FAILED, View};
 use pld::codegen::cpu::{Binding, Code, compile};
 use pld::ir::Program;
 use pld::passes::plan_windows::plan_windows;
@@ -67,9 +67,13 @@ pub enum Arg {
     Bits(u64),
 }
 
-/// What the wait hook needs.
+const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback };
+
+/// What the hooks need.
 struct Shared {
     deadline: Instant,
+    /// The code of the tasks, by code and number.
+    runs: Vec<Vec<Run>>,
     rings: Mutex<Vec<u32>>,
     waits: Mutex<Vec<(u32, i32, u32)>>,
 }
@@ -121,7 +125,7 @@ impl Ranks {
         let ranks: Vec<Option<u32>> = if options.each { (0..nranks).map(Some).collect() } else { vec![None] };
         let code = ranks.into_iter().map(|rank| {
             let binding = Binding { nranks, rank, stride, layout: &layout, checked: options.checked };
-            compile(program, &binding, &Hooks { wait, ring }).expect("the program compiles")
+            compile(program, &binding, &HOOKS).expect("the program compiles")
         });
         Self { code: code.collect(), patience: Duration::from_secs(20), nranks, stride, window_bytes: layout.bytes }
     }
@@ -161,8 +165,9 @@ impl Ranks {
         for &rank in asleep {
             bells[rank as usize * BELL_STRIDE / 4] = 1;
         }
-        let shared =
-            Shared { deadline: Instant::now() + self.patience, rings: Mutex::default(), waits: Mutex::default() };
+        let runs = self.code.iter().map(|code| code.tasks.iter().map(|task| task.run).collect()).collect();
+        let deadline = Instant::now() + self.patience;
+        let shared = Shared { deadline, runs, rings: Mutex::default(), waits: Mutex::default() };
         let places: Vec<AtomicU64> = (0..n).map(|_| AtomicU64::new(u64::MAX)).collect();
         let base = memory.address() as usize;
         let ends: Vec<(i32, Fault)> = std::thread::scope(|scope| {
@@ -180,6 +185,7 @@ impl Ranks {
                             place: &places[rank],
                             bells: bells.as_ptr().cast(),
                             runtime: std::ptr::from_ref(shared).cast::<c_void>().cast_mut(),
+                            live: 0,
                             rank: rank as u32,
                             fault: Fault {
                                 site: u32::MAX,
@@ -240,6 +246,38 @@ unsafe extern "C" fn wait(frame: *mut Frame, cell: *const AtomicI32, expected: i
         }
         std::thread::yield_now();
     }
+}
+
+/// Runs the task at once: all that these programs wait for comes from other ranks, in the order of the text.
+unsafe extern "C" fn submit(
+    frame: *mut Frame,
+    task: u32,
+    args: *const u64,
+    blocks: i64,
+    _: *const i64,
+    _: *const u64,
+) -> u64 {
+    // SAFETY: as in `wait`; generated code passes what the task takes.
+    unsafe {
+        let shared = &*(*frame).runtime.cast::<Shared>();
+        let code = (*frame).rank as usize % shared.runs.len();
+        let run = shared.runs[code][task as usize];
+        let ended = (0..blocks).all(|block| run(frame, args, block) == Exit::Done as i32);
+        if ended { 0 } else { SUBMIT_FAILED }
+    }
+}
+
+unsafe extern "C" fn defer(frame: *mut Frame, cell: *const AtomicI32, expected: i32, site: u32) -> i32 {
+    // SAFETY: passed on.
+    unsafe { wait(frame, cell, expected, 1, site) }
+}
+
+unsafe extern "C" fn drain(_: *mut Frame) -> i32 {
+    unreachable!("nothing is ever pending")
+}
+
+unsafe extern "C" fn callback(_: *mut Frame, _: u32, _: *const View, _: *const i64, _: i64, _: i64) -> i32 {
+    unreachable!("these programs call no function")
 }
 
 unsafe extern "C" fn ring(frame: *mut Frame, peer: u32) {

@@ -23,13 +23,13 @@ pub enum Exit {
     Done = 0,
     /// A run-time check found a mistake: [`Frame::fault`] has it. Nothing was written outside.
     Fault = 1,
-    /// A wait did not succeed; the runtime knows why.
-    Wait = 2,
+    /// The launch has failed; the runtime knows why.
+    Failed = 2,
 }
 
 /// What one rank's driver gets.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// Rank 0's copy of the windows that this launch uses, in this address space.
     pub windows: *mut u8,
@@ -49,6 +49,9 @@ pub struct Frame {
     pub bells: *const u8,
     /// The runtime's own.
     pub runtime: *mut c_void,
+    /// Other than 0 while tasks have to be submitted: some have not ended, or other cores run them too. The runtime
+    /// keeps it.
+    pub live: u64,
     /// This rank.
     pub rank: u32,
     /// What a run-time check found, if the driver returned [`Exit::Fault`].
@@ -73,6 +76,10 @@ pub struct Fault {
     pub extents: [i64; MAX_RANK],
 }
 
+/// Nothing was found.
+pub const NO_FAULT: Fault =
+    Fault { site: 0, kind: 0, dim: 0, operand: 0, offsets: [0; MAX_RANK], extents: [0; MAX_RANK] };
+
 /// Kind of a run-time mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -89,6 +96,22 @@ pub enum FaultKind {
     Step = 5,
 }
 
+/// A tensor as the engine's functions see it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// Its first element.
+    pub data: *mut c_void,
+    /// A [`crate::ir::DType`].
+    pub dtype: u32,
+    /// Number of dimensions.
+    pub ndims: u32,
+    /// Extents, outermost first.
+    pub shape: *const i64,
+    /// Elements between neighbours in each dimension.
+    pub strides: *const i64,
+}
+
 /// Functions of the runtime that generated code calls off its fast path.
 #[derive(Clone, Copy, Debug)]
 pub struct Hooks {
@@ -98,4 +121,34 @@ pub struct Hooks {
         unsafe extern "C" fn(frame: *mut Frame, cell: *const AtomicI32, expected: i32, cmp: u32, site: u32) -> i32,
     /// Wakes a sleeping peer.
     pub ring: unsafe extern "C" fn(frame: *mut Frame, peer: u32),
+    /// Ends the present task only when `*cell` is `expected` or more. Called if it is not at first sight; 0 if noted.
+    pub defer: unsafe extern "C" fn(frame: *mut Frame, cell: *const AtomicI32, expected: i32, site: u32) -> i32,
+    /// Runs task number `task` of [`super::Code::tasks`] when what it waits for has ended, now or later. `args`, `regions`
+    /// and `deps` are read before it returns. The handle of the instance: 0 if it has ended, [`SUBMIT_FAILED`] if the
+    /// launch has.
+    pub submit: unsafe extern "C" fn(
+        frame: *mut Frame,
+        task: u32,
+        args: *const u64,
+        blocks: i64,
+        regions: *const i64,
+        deps: *const u64,
+    ) -> u64,
+    /// Returns when every submitted task has ended: 0, or other than 0 if the launch has failed.
+    pub drain: unsafe extern "C" fn(frame: *mut Frame) -> i32,
+    /// Calls function number `function` of [`super::Code::functions`]: an [`Exit`].
+    pub callback: unsafe extern "C" fn(
+        frame: *mut Frame,
+        function: u32,
+        views: *const View,
+        scalars: *const i64,
+        block: i64,
+        blocks: i64,
+    ) -> i32,
 }
+
+/// What [`Hooks::submit`] returns when the launch has failed.
+pub const SUBMIT_FAILED: u64 = u64::MAX;
+
+/// The code of a task: the values that it uses from outside, and the index of the block. It ends with an [`Exit`].
+pub type Run = unsafe extern "C" fn(frame: *mut Frame, args: *const u64, block: i64) -> i32;

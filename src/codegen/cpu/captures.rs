@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::ir::effects::{self, Place};
 use crate::ir::program::{ScalarDef, TensorDef};
-use crate::ir::{Array, Block, OpKind, Program, Scalar, Tensor, Var};
+use crate::ir::{Array, Op, OpKind, Program, Scalar, Tensor, Var};
 
 use super::arguments::{Argument, Arguments};
 use super::sites::operands;
@@ -22,12 +22,16 @@ pub enum Capture {
     Array(Array),
 }
 
-/// Everything from outside that the ops of `body` use, each once, in order of first use. What is known when compiling
-/// needs no capture.
-pub fn captures(program: &Program, arguments: &Arguments, body: Block) -> Vec<Capture> {
+/// Everything from outside that a task uses, each once, in order of first use. What is known when compiling needs no
+/// capture.
+pub fn captures(program: &Program, arguments: &Arguments, task: Op) -> Vec<Capture> {
+    let mut ops = vec![task];
+    for block in program.ops[task].kind.blocks() {
+        program.walk(block, &mut |op| ops.push(op));
+    }
     let mut inside = HashSet::new();
     let mut captures = Vec::new();
-    program.walk(body, &mut |op| {
+    for op in ops {
         let kind = &program.ops[op].kind;
         let mut used = Vec::new();
         kind.for_each_scalar(|scalar| used.push(Capture::Scalar(scalar)));
@@ -39,8 +43,8 @@ pub fn captures(program: &Program, arguments: &Arguments, body: Block) -> Vec<Ca
                 Place::Memory { .. } | Place::Tile(_) => {}
             }
         }
+        inside.extend(kind.index().map(Capture::Scalar));
         inside.extend(match *kind {
-            OpKind::For { index, .. } => Some(Capture::Scalar(index)),
             OpKind::Slice { dst, .. } => Some(Capture::Tensor(dst)),
             OpKind::VarDef { var, .. } => Some(Capture::Var(var)),
             OpKind::ArrayDef { array, .. } => Some(Capture::Array(array)),
@@ -51,7 +55,7 @@ pub fn captures(program: &Program, arguments: &Arguments, body: Block) -> Vec<Ca
                 captures.push(capture);
             }
         }
-    });
+    }
     captures
 }
 

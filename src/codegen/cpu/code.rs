@@ -2,9 +2,10 @@
 
 use cranelift_entity::PrimaryMap;
 
-use super::abi::Driver;
+use super::abi::{Driver, Run};
 use super::domain::Numbering;
 use super::jit::CodeMemory;
+use crate::passes::task_graph::Mode;
 use crate::verify::domains::DomainId;
 
 /// What a program is compiled for.
@@ -46,6 +47,53 @@ pub struct SiteOperand {
     pub shape: Vec<i64>,
 }
 
+/// A task, as the runtime orders and runs it.
+#[derive(Clone, Debug)]
+pub struct TaskCode {
+    /// Its name.
+    pub name: String,
+    /// Its [`Site`].
+    pub site: u32,
+    /// Runs one block.
+    pub run: Run,
+    /// Number of values that it uses from outside.
+    pub nargs: usize,
+    /// What it touches. A submission has two numbers, first and last index, for each dimension of each.
+    pub accesses: Vec<TaskAccess>,
+    /// Number of instances that a submission names as dependencies.
+    pub ndeps: usize,
+    /// Tasks of which it waits for every instance so far, by number.
+    pub all_of: Vec<u32>,
+    /// It may block in a wait.
+    pub blocks: bool,
+}
+
+/// What a task touches.
+#[derive(Clone, Debug)]
+pub struct TaskAccess {
+    /// A number, the same for whatever may be the same memory.
+    pub root: usize,
+    /// Its name, for reports.
+    pub name: String,
+    /// How.
+    pub mode: Mode,
+    /// Number of dimensions that are told apart; of none, all accesses meet.
+    pub ndims: usize,
+}
+
+/// A function of the engine that the program calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionCode {
+    /// Its name.
+    pub name: String,
+    /// Number of tensors among its arguments.
+    pub ntensors: usize,
+    /// Number of scalars.
+    pub nscalars: usize,
+    /// Its [`Site`].
+    pub site: u32,
+}
+
 /// A compiled program.
 pub struct Code {
     /// Entry point, one call a rank.
@@ -54,6 +102,10 @@ pub struct Code {
     pub scratch_bytes: usize,
     /// The program's ops of interest; [`super::abi::Fault::site`] and waits index it.
     pub sites: Vec<Site>,
+    /// The tasks.
+    pub tasks: Vec<TaskCode>,
+    /// The functions of the engine that tasks call.
+    pub functions: Vec<FunctionCode>,
     /// Bytes of machine code.
     pub code_bytes: usize,
     /// Tables that the code reads.

@@ -1,6 +1,7 @@
 //! The compilation of one program: what all its functions share.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use cranelift_codegen::ir::{self, Type, UserFuncName, types};
 use cranelift_entity::{PrimaryMap, SecondaryMap};
@@ -9,16 +10,18 @@ use cranelift_module::FuncId;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::extent::Known;
+use crate::ir::print::Text;
 use crate::ir::program::{Param, TensorDef};
-use crate::ir::{Block, Op, Program, Task, Tensor};
+use crate::ir::{Op, Program, Task, Tensor};
 use crate::kernels::{Kernels, kernels};
+use crate::passes::task_graph::{Node, tasks};
 use crate::verify::domains::{DomainId, Domains};
 use crate::verify::range::Ranges;
 
-use super::abi::{Exit, Hooks};
+use super::abi::{Exit, Hooks, Run};
 use super::arguments::{Argument, Arguments};
 use super::captures::{Capture, captures};
-use super::code::{Binding, Code};
+use super::code::{Binding, Code, FunctionCode, TaskAccess, TaskCode};
 use super::domain::Numbering;
 use super::function::{Function, Level};
 use super::jit::{ADDRESS, Jit};
@@ -26,6 +29,9 @@ use super::plan_tiles::{ScratchPlan, plan_tiles};
 use super::scalar::scalar_type;
 use super::sites::Sites;
 use super::versions::{Version, VersionData, Versions};
+
+/// What the function of a task takes besides the frame: its arguments, in memory, and the index of the block.
+const TASK_PARAMS: [Type; 2] = [ADDRESS, types::I64];
 
 /// A compilation.
 pub struct Compiler<'p> {
@@ -44,6 +50,8 @@ pub struct Compiler<'p> {
     pub scratch: ScratchPlan,
     pub sites: Sites,
     pub jit: Jit,
+    tasks: Vec<TaskInMaking>,
+    functions: Vec<FunctionCode>,
     entries: SecondaryMap<Version, Option<FuncId>>,
     pending: VecDeque<Pending>,
 }
@@ -51,7 +59,19 @@ pub struct Compiler<'p> {
 /// A function that is called but not yet defined.
 enum Pending {
     Entry { id: FuncId, version: Version },
-    Task { id: FuncId, version: Option<Version>, op: Op, task: Task, body: Block, captures: Vec<Capture> },
+    Task { id: FuncId, version: Option<Version>, op: Op, task: Task, captures: Vec<Capture> },
+}
+
+/// A task while functions have no addresses yet.
+struct TaskInMaking {
+    id: FuncId,
+    node: Node,
+    site: u32,
+    nargs: usize,
+    /// Number of the root of each access.
+    roots: Vec<usize>,
+    /// Numbers of the tasks of which all instances come first.
+    all_of: Vec<u32>,
 }
 
 impl<'p> Compiler<'p> {
@@ -73,6 +93,8 @@ impl<'p> Compiler<'p> {
             scratch: plan_tiles(program, known)?,
             sites: Sites::default(),
             jit: Jit::new()?,
+            tasks: Vec::new(),
+            functions: Vec::new(),
             entries: SecondaryMap::new(),
             pending: VecDeque::new(),
         })
@@ -89,26 +111,44 @@ impl<'p> Compiler<'p> {
         while let Some(pending) = self.pending.pop_front() {
             match pending {
                 Pending::Entry { id, version } => self.define_entry(&mut context, id, version)?,
-                Pending::Task { id, version, op, task, body, captures } => {
+                Pending::Task { id, version, op, task, captures } => {
                     self.version = version;
-                    let types: Vec<Type> = captures.iter().map(|&c| self.capture_type(c)).collect();
-                    self.define(&mut context, id, &types, Level::Task(task), |f, values| {
-                        for (&capture, &value) in captures.iter().zip(values) {
-                            f.bind_capture(capture, value);
-                        }
-                        f.mark_place(op);
-                        f.block(body)
-                    })?;
+                    self.define(&mut context, id, &TASK_PARAMS, Level::Task(task), |f, _| f.task_body(op, &captures))?;
                 }
             }
         }
-        let (memory, driver) = self.jit.finish(driver)?;
+        let memory = self.jit.finish()?;
         // SAFETY: the function was declared with the signature of `Driver` and is finished.
-        let driver = unsafe { std::mem::transmute::<*const u8, super::abi::Driver>(driver) };
+        let driver = unsafe { std::mem::transmute::<*const u8, super::abi::Driver>(memory.address(driver)) };
+        let text = Text::new(self.program);
+        let task = |task: TaskInMaking| TaskCode {
+            name: self.program.tasks[task.node.task].name.clone(),
+            site: task.site,
+            // SAFETY: as above, with the signature of `Run`.
+            run: unsafe { std::mem::transmute::<*const u8, Run>(memory.address(task.id)) },
+            nargs: task.nargs,
+            accesses: task
+                .node
+                .accesses
+                .iter()
+                .zip(task.roots)
+                .map(|(access, root)| TaskAccess {
+                    root,
+                    name: access.root.name(&text),
+                    mode: access.mode,
+                    ndims: access.part.len(),
+                })
+                .collect(),
+            ndeps: task.node.latest().count(),
+            all_of: task.all_of,
+            blocks: task.node.blocks,
+        };
         Ok(Code {
             driver,
             scratch_bytes: self.scratch.bytes as usize,
             sites: self.sites.finish(self.program, self.known),
+            tasks: self.tasks.into_iter().map(task).collect(),
+            functions: self.functions,
             code_bytes: memory.bytes(),
             _numberings: self.numberings,
             _memory: memory,
@@ -159,28 +199,54 @@ impl<'p> Compiler<'p> {
         self.version = Some(version);
         let params = self.passed_params(version);
         let types: Vec<Type> = params.iter().map(|&(_, p)| self.param_type(p)).collect();
-        let body = self.program.entries[self.versions.get(version).entry].body;
+        let entry = self.versions.get(version).entry;
+        let body = self.program.entries[entry].body;
+        let tasks = Rc::new(tasks(self.program, entry, self.known));
         self.define(context, id, &types, Level::Entry, |f, values| {
+            for node in &tasks.nodes {
+                let captures = captures(f.program(), f.unit.arguments(), node.op);
+                f.shared.extend(captures.into_iter().filter(|c| matches!(c, Capture::Var(_) | Capture::Array(_))));
+            }
+            f.tasks = tasks.clone();
+            f.make_handles();
             for (&(_, param), &value) in params.iter().zip(values) {
                 match param {
                     Param::Tensor(tensor) => f.bind_capture(Capture::Tensor(tensor), value),
                     Param::Scalar(scalar) => f.bind_capture(Capture::Scalar(scalar), value),
                 }
             }
-            f.block(body)
+            f.block(body)?;
+            if !tasks.nodes.is_empty() {
+                f.drain();
+            }
+            Ok(())
         })
     }
 
-    /// The function of a task, and what it takes.
-    pub fn task(&mut self, op: Op, task: Task, body: Block) -> Result<(FuncId, Vec<Capture>)> {
-        let captures = captures(self.program, self.arguments(), body);
-        let types: Vec<Type> = captures.iter().map(|&c| self.capture_type(c)).collect();
-        let id = self.declare(&types)?;
-        self.pending.push_back(Pending::Task { id, version: self.version, op, task, body, captures: captures.clone() });
-        Ok((id, captures))
+    /// The function of a task that uses `captures`, and its number.
+    pub fn task(
+        &mut self,
+        node: &Node,
+        captures: Vec<Capture>,
+        roots: Vec<usize>,
+        all_of: Vec<u32>,
+    ) -> Result<(FuncId, u32)> {
+        let id = self.declare(&TASK_PARAMS)?;
+        let number = self.tasks.len() as u32;
+        let site = self.sites.number(node.op, Some(node.task));
+        self.tasks.push(TaskInMaking { id, node: node.clone(), site, nargs: captures.len(), roots, all_of });
+        self.pending.push_back(Pending::Task { id, version: self.version, op: node.op, task: node.task, captures });
+        Ok((id, number))
     }
 
-    fn capture_type(&self, capture: Capture) -> Type {
+    /// The number of a function of the engine.
+    pub fn function(&mut self, function: FunctionCode) -> u32 {
+        self.functions.push(function);
+        self.functions.len() as u32 - 1
+    }
+
+    /// The machine type of a captured thing.
+    pub fn capture_type(&self, capture: Capture) -> Type {
         match capture {
             Capture::Scalar(scalar) => scalar_type(self.program.scalars[scalar].ty),
             Capture::Tensor(_) | Capture::Var(_) | Capture::Array(_) => ADDRESS,

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
+use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, MemFlagsData, SigRef, Type, Value, types};
@@ -12,6 +13,7 @@ use smallvec::SmallVec;
 use crate::error::Result;
 use crate::ir::op::TileOrScalar;
 use crate::ir::{Array, Block, Op, OpKind, Program, Scalar, Task, Tensor, Tile, Var};
+use crate::passes::task_graph::Tasks;
 
 use super::abi::{Exit, FaultKind, Frame};
 use super::captures::Capture;
@@ -54,6 +56,14 @@ pub struct Function<'c, 'p> {
     /// Indices of rank loops of which this function executes its own rank's turn only.
     pub own_turns: HashSet<Scalar>,
     pub level: Level,
+    /// The tasks of the entry.
+    pub tasks: Rc<Tasks>,
+    /// Variables and arrays of the entry that its tasks use.
+    pub shared: HashSet<Capture>,
+    /// Numbers of the tasks so far.
+    pub numbers: HashMap<Task, u32>,
+    /// Where the handles of tasks are that others depend on.
+    pub handles: HashMap<Task, Value>,
     params: Vec<Value>,
     signatures: Vec<(SmallVec<[Type; 8]>, Option<Type>, SigRef)>,
 }
@@ -76,6 +86,10 @@ impl<'c, 'p> Function<'c, 'p> {
             views: HashMap::new(),
             own_turns: HashSet::new(),
             level,
+            tasks: Rc::default(),
+            shared: HashSet::new(),
+            numbers: HashMap::new(),
+            handles: HashMap::new(),
             params: params[1..].to_vec(),
             signatures: Vec::new(),
         }
@@ -113,7 +127,7 @@ impl<'c, 'p> Function<'c, 'p> {
         }
     }
 
-    fn capture(&mut self, capture: Capture) -> Value {
+    pub fn capture(&mut self, capture: Capture) -> Value {
         match capture {
             Capture::Scalar(scalar) => self.value(scalar),
             Capture::Tensor(tensor) => {
@@ -242,7 +256,9 @@ impl<'c, 'p> Function<'c, 'p> {
             OpKind::ArraySet { array, index, value } => self.array_set(*array, *index, *value),
             OpKind::For { index, first, end, step, body } => self.for_loop(*index, *first, *end, *step, *body)?,
             OpKind::If { cond, then, other } => self.if_else(*cond, *then, *other)?,
-            OpKind::At { task, body } => self.at(op, *task, *body)?,
+            OpKind::Task { .. } | OpKind::Extern { .. } => self.task(op)?,
+            OpKind::Manual { body } => self.block(*body)?,
+            OpKind::DeferWait { window, at, expected } => self.defer_wait(*window, at, *expected),
             OpKind::Slice { dst, src, at } => self.slice(*dst, *src, at),
             OpKind::Read { dst, src, at } => self.read(*dst, *src, at)?,
             OpKind::Write { dst, at, value } => self.write(*dst, at, *value)?,
@@ -266,15 +282,9 @@ impl<'c, 'p> Function<'c, 'p> {
             OpKind::Dispatch { args, device, .. } => self.dispatch(op, args, *device)?,
             // Named by what uses them.
             OpKind::Domain { .. } | OpKind::AllocWindow { .. } | OpKind::Window { .. } | OpKind::SliceRank { .. } => {}
+            // Not the driver's: the runtime calls it when all ranks of the process have done their part.
+            OpKind::HostTask { .. } => {}
         }
-        Ok(())
-    }
-
-    /// A task becomes a function of its own, so that it can also be run by something else than its entry.
-    fn at(&mut self, op: Op, task: Task, body: Block) -> Result<()> {
-        let (callee, captures) = self.unit.task(op, task, body)?;
-        let args: SmallVec<[Value; 8]> = captures.into_iter().map(|capture| self.capture(capture)).collect();
-        self.call_part(callee, &args);
         Ok(())
     }
 

@@ -95,11 +95,10 @@ impl Jit {
         Ok(())
     }
 
-    /// Makes the functions executable and read-only, and gives the address of one of them.
-    pub fn finish(mut self, entry: FuncId) -> Result<(CodeMemory, *const u8)> {
+    /// Makes the functions executable and read-only.
+    pub fn finish(mut self) -> Result<CodeMemory> {
         self.module.finalize_definitions().map_err(internal)?;
-        let address = self.module.get_finalized_function(entry);
-        Ok((CodeMemory { module: ManuallyDrop::new(self.module), bytes: self.code_bytes }, address))
+        Ok(CodeMemory { module: ManuallyDrop::new(self.module), bytes: self.code_bytes })
     }
 }
 
@@ -123,6 +122,11 @@ unsafe impl Send for CodeMemory {}
 unsafe impl Sync for CodeMemory {}
 
 impl CodeMemory {
+    /// Where a function begins.
+    pub fn address(&self, function: FuncId) -> *const u8 {
+        self.module.get_finalized_function(function)
+    }
+
     /// Bytes of instructions.
     pub fn bytes(&self) -> usize {
         self.bytes

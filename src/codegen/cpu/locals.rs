@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::ir::{Array, Scalar, Var};
 
 use super::abi::Frame;
-use super::function::{Function, Level, PLAIN};
+use super::captures::Capture;
+use super::function::{Function, PLAIN};
 use super::jit::ADDRESS;
 use super::plan_tiles::STACK_ARRAY_BYTES;
 use super::scalar::scalar_type;
@@ -27,9 +28,11 @@ pub enum VarPlace {
 impl Function<'_, '_> {
     pub fn var_def(&mut self, var: Var, init: Scalar) {
         let ty = scalar_type(self.program().vars[var].ty);
-        let place = match self.level {
-            Level::Entry => VarPlace::Memory(self.stack_slot(i64::from(ty.bytes()))),
-            Level::Host | Level::Task(_) => VarPlace::Register(self.b.declare_var(ty)),
+        self.sync_var(var);
+        let place = if self.shared.contains(&Capture::Var(var)) {
+            VarPlace::Memory(self.stack_slot(i64::from(ty.bytes())))
+        } else {
+            VarPlace::Register(self.b.declare_var(ty))
         };
         self.vars.insert(var, place);
         self.var_set(var, init);
@@ -37,6 +40,7 @@ impl Function<'_, '_> {
 
     pub fn var_get(&mut self, dst: Scalar, var: Var) {
         let ty = scalar_type(self.program().vars[var].ty);
+        self.sync_var(var);
         let value = match self.vars[&var] {
             VarPlace::Register(register) => self.b.use_var(register),
             VarPlace::Memory(address) => self.b.ins().load(ty, PLAIN, address, 0),
@@ -46,6 +50,7 @@ impl Function<'_, '_> {
 
     pub fn var_set(&mut self, var: Var, value: Scalar) {
         let value = self.value_as(value, self.program().vars[var].ty);
+        self.sync_var(var);
         match self.vars[&var] {
             VarPlace::Register(register) => self.b.def_var(register, value),
             VarPlace::Memory(address) => {
@@ -58,6 +63,7 @@ impl Function<'_, '_> {
         let data = &self.program().arrays[array];
         let (dtype, len) = (data.ty.dtype(), self.array_len(array));
         let bytes = len * dtype.size();
+        self.sync_array(array);
         let address = if bytes > STACK_ARRAY_BYTES {
             self.scratch(self.unit.scratch.arrays[array])
         } else {
@@ -70,6 +76,7 @@ impl Function<'_, '_> {
 
     pub fn array_get(&mut self, dst: Scalar, array: Array, index: Scalar) {
         let ty = scalar_type(self.program().arrays[array].ty);
+        self.sync_array(array);
         let address = self.array_element(array, index);
         let value = self.b.ins().load(ty, PLAIN, address, 0);
         self.scalars.insert(dst, value);
@@ -77,6 +84,7 @@ impl Function<'_, '_> {
 
     pub fn array_set(&mut self, array: Array, index: Scalar, value: Scalar) {
         let value = self.value_as(value, self.program().arrays[array].ty);
+        self.sync_array(array);
         let address = self.array_element(array, index);
         self.b.ins().store(PLAIN, value, address, 0);
     }
@@ -94,7 +102,7 @@ impl Function<'_, '_> {
     }
 
     /// Address of fresh bytes on the stack.
-    fn stack_slot(&mut self, bytes: i64) -> Value {
+    pub fn stack_slot(&mut self, bytes: i64) -> Value {
         const ALIGN_SHIFT: u8 = 4;
         let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes as u32, ALIGN_SHIFT);
         let slot = self.b.create_sized_stack_slot(slot);

@@ -23,11 +23,13 @@ mod scalar;
 mod signal;
 mod sites;
 mod size;
+mod submit;
+mod task;
 mod tile;
 mod transfer;
 mod versions;
 
-pub use code::{Binding, Code, Site, SiteOperand};
+pub use code::{Binding, Code, FunctionCode, Site, SiteOperand, TaskAccess, TaskCode};
 
 use crate::error::Result;
 use crate::ir::Program;

@@ -63,7 +63,7 @@ pub fn plan_tiles(program: &Program, known: Known) -> Result<ScratchPlan> {
 /// The bodies of all tasks.
 fn tasks(program: &Program) -> Vec<Block> {
     let bodies = program.ops.values().filter_map(|op| match op.kind {
-        OpKind::At { body, .. } => Some(body),
+        OpKind::Task { body, .. } => Some(body),
         _ => None,
     });
     bodies.collect()

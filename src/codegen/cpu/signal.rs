@@ -46,6 +46,25 @@ impl Function<'_, '_> {
         self.b.switch_to_block(on);
     }
 
+    /// Leaves the end of the task open until the cell is as expected.
+    pub fn defer_wait(&mut self, window: Tensor, at: &[Scalar], expected: Scalar) {
+        let cell = self.element(window, None, at);
+        let expected = self.value_as(expected, ScalarType::I32);
+        let actual = self.b.ins().atomic_load(types::I32, PLAIN, cell);
+        let early = self.b.ins().icmp(IntCC::SignedLessThan, actual, expected);
+        let (note, on) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(early, note, &[], on, &[]);
+        self.b.switch_to_block(note);
+        let site = self.site();
+        let site = self.b.ins().iconst(types::I32, i64::from(site));
+        let hook = self.unit.hooks.defer as *const u8;
+        let args = [self.frame, cell, expected, site];
+        let failed = self.call(hook, Some(types::I32), &args).expect("the hook has a result");
+        self.unless(failed, |f| f.exit(Exit::Failed));
+        self.b.ins().jump(on, &[]);
+        self.b.switch_to_block(on);
+    }
+
     /// Goes on at once if the cell compares; otherwise the runtime blocks.
     pub fn wait(&mut self, window: Tensor, at: &[Scalar], expected: Scalar, cmp: WaitCmp) {
         let cell = self.element(window, None, at);
@@ -66,7 +85,7 @@ impl Function<'_, '_> {
         let hook = self.unit.hooks.wait as *const u8;
         let args = [self.frame, cell, expected, code, site];
         let failed = self.call(hook, Some(types::I32), &args).expect("the hook has a result");
-        self.unless(failed, |f| f.exit(Exit::Wait));
+        self.unless(failed, |f| f.exit(Exit::Failed));
         self.b.ins().jump(on, &[]);
         self.b.switch_to_block(on);
     }

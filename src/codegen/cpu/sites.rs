@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::ir::extent::Known;
 use crate::ir::print::Text;
-use crate::ir::{Op, OpKind, Program, Task, Tensor};
+use crate::ir::{CallbackArg, Op, OpKind, Program, Task, Tensor};
 
 use super::code::{Site, SiteOperand};
 
@@ -59,7 +59,16 @@ pub fn operands(op: &OpKind) -> SmallVec<[Tensor; 2]> {
         | OpKind::Store { dst: tensor, .. }
         | OpKind::RemoteStore { dst: tensor, .. }
         | OpKind::Notify { window: tensor, .. }
-        | OpKind::Wait { window: tensor, .. } => smallvec![tensor],
+        | OpKind::Wait { window: tensor, .. }
+        | OpKind::DeferWait { window: tensor, .. } => smallvec![tensor],
+        OpKind::Task { ref options, .. } => options.predicate.iter().map(|p| p.tensor).collect(),
+        OpKind::Extern { ref args, ref options, .. } => {
+            let tensors = args.iter().filter_map(|arg| match *arg {
+                CallbackArg::Tensor(tensor, _) => Some(tensor),
+                CallbackArg::Scalar(_) => None,
+            });
+            options.predicate.iter().map(|p| p.tensor).chain(tensors).collect()
+        }
         _ => SmallVec::new(),
     }
 }

@@ -6,6 +6,7 @@
 mod expr;
 pub mod mistake;
 mod stmt;
+mod task;
 #[cfg(test)]
 mod tests;
 
@@ -43,6 +44,7 @@ enum Meaning {
     Tile(Tile),
     Buffer(Buffer),
     Domain(Domain),
+    Task(Task),
     Size(Extent),
     /// Its definition is a mistake that has been reported.
     Unknown,
@@ -61,6 +63,8 @@ struct Parser<'t> {
     names: HashMap<&'t str, Meaning>,
     /// The names in scope, innermost last.
     scope: Vec<&'t str>,
+    /// The ids of the tasks of the entry.
+    tasks: Vec<&'t str>,
     entries: HashMap<&'t str, Entry>,
     in_host: bool,
     /// Expressions around the one at hand.
@@ -85,6 +89,7 @@ impl<'t> Parser<'t> {
             stopped: false,
             names: HashMap::new(),
             scope: Vec::new(),
+            tasks: Vec::new(),
             entries: HashMap::new(),
             in_host: false,
             expressions: 0,
@@ -173,6 +178,11 @@ impl<'t> Parser<'t> {
     /// The present word is followed by `(`.
     fn next_is_parenthesis(&self) -> bool {
         self.lexer.rest().trim_start_matches([' ', '\t']).starts_with('(')
+    }
+
+    /// The present word is followed by `[`.
+    fn next_is_bracket(&self) -> bool {
+        self.lexer.rest().trim_start_matches([' ', '\t']).starts_with('[')
     }
 
     fn expect(&mut self, symbol: &str) -> Parsed<()> {
@@ -355,6 +365,7 @@ impl<'t> Parser<'t> {
             Meaning::Tile(_) => "a tile",
             Meaning::Buffer(_) => "a window buffer",
             Meaning::Domain(_) => "a domain",
+            Meaning::Task(_) => "a task",
             Meaning::Size(_) => "a dimension",
             Meaning::Unknown => "unknown",
         }
@@ -525,6 +536,9 @@ impl<'t> Parser<'t> {
         });
         let parsed = header.or_else(|Reported| self.recover_to_block(true)).and_then(|()| self.block());
         self.leave_scope(depth);
+        for id in std::mem::take(&mut self.tasks) {
+            self.names.remove(id);
+        }
         parsed
     }
 
@@ -532,13 +546,15 @@ impl<'t> Parser<'t> {
         if self.eat_word("window") {
             let (shape, dtype) = self.tensor_type()?;
             self.locate(at);
-            return Ok(self.builder.param_window(name, dtype, shape).map(Meaning::Tensor));
+            let tensor = self.builder.param_window(name, dtype, shape);
+            return Ok(self.manual_dep(tensor));
         }
         if self.eat_word("tensor") {
             let (shape, dtype) = self.tensor_type()?;
             let direction = self.direction()?;
             self.locate(at);
-            return Ok(self.builder.param_tensor(name, dtype, shape, direction).map(Meaning::Tensor));
+            let tensor = self.builder.param_tensor(name, dtype, shape, direction);
+            return Ok(self.manual_dep(tensor));
         }
         let ty = self.scalar_type()?;
         self.locate(at);

@@ -11,8 +11,24 @@ use crate::ir::syntax::KEYWORDS;
 use crate::ir::types::{Atomic, NotifyOp, ReduceAxis, ReduceOp, TileOp, WaitCmp};
 
 /// Words that begin a statement.
-const STATEMENTS: &[&str] =
-    &["at", "dispatch", "for", "get", "if", "notify", "put", "ranks", "remote_store", "store", "wait"];
+const STATEMENTS: &[&str] = &[
+    "at",
+    "defer_wait",
+    "dispatch",
+    "extern",
+    "for",
+    "get",
+    "host_task",
+    "if",
+    "manual",
+    "notify",
+    "put",
+    "ranks",
+    "remote_store",
+    "spmd",
+    "store",
+    "wait",
+];
 
 impl<'t> Parser<'t> {
     /// Statements in braces, in a scope of their own.
@@ -58,7 +74,10 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected("a statement", ""));
         };
         match word {
-            "at" => self.task(at),
+            "at" | "spmd" | "extern" => self.task(at, None),
+            "manual" => self.manual(at),
+            "defer_wait" => self.defer_wait(at),
+            "host_task" => self.host_task(at),
             "for" => self.for_(at),
             "if" => self.if_(at),
             "ranks" => self.ranks(at),
@@ -82,17 +101,6 @@ impl<'t> Parser<'t> {
     }
 
     // Blocks.
-
-    fn task(&mut self, at: Position) -> Parsed<()> {
-        self.advance();
-        let name = self.label("a task");
-        self.locate(at);
-        self.builder.at_begin(name.as_ref().map_or("unnamed", |n| *n));
-        let body = name.map(drop).or_else(|Reported| self.recover_to_block(false)).and_then(|()| self.block());
-        self.locate(at);
-        self.builder.at_end();
-        body
-    }
 
     fn for_(&mut self, at: Position) -> Parsed<()> {
         self.advance();
@@ -138,7 +146,7 @@ impl<'t> Parser<'t> {
         body
     }
 
-    fn loop_body(
+    pub(super) fn loop_body(
         &mut self,
         name: Parsed<&'t str>,
         name_at: Position,
@@ -193,6 +201,9 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected(&format!("\"=\" after {:?}", clip(name)), &hint));
         }
         self.advance();
+        if matches!(self.token, Token::Name("at" | "spmd" | "extern")) {
+            return self.task(at, Some(name));
+        }
         match self.names.get(name).copied() {
             None => self.definition(at, name),
             Some(Meaning::Unknown) => Err(Reported),
@@ -419,7 +430,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn tile(&mut self) -> Parsed<Tile> {
+    pub(super) fn tile(&mut self) -> Parsed<Tile> {
         let at = self.at;
         let name = self.name("a tile")?;
         match self.look_up(at, name)? {

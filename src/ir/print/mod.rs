@@ -12,9 +12,9 @@ mod tests;
 
 use std::fmt::Write;
 
-use super::entity::{Array, Block, Domain, Extent, Op, Scalar, Tensor, Tile, Var};
+use super::entity::{Array, Block, Domain, Extent, Op, Scalar, Task, Tensor, Tile, Var};
 use super::extent::ExtentData;
-use super::op::{Expr, OpKind, Operand, Region, Staging, TileOrScalar};
+use super::op::{CallbackArg, Expr, OpKind, Operand, Region, Staging, TaskOptions, TileOrScalar};
 use super::program::{BufferSize, DomainRanks, Param, Program, TensorDef};
 use super::syntax::{LINE_WIDTH, Precedence};
 use super::types::{Atomic, ReduceAxis};
@@ -137,13 +137,13 @@ impl<'p> Text<'p> {
     pub fn param(&self, param: Param) -> String {
         match param {
             Param::Tensor(t) => {
-                let text = format!("{}: {}", self.names.tensors[t], self.tensor_type(t));
-                match self.program.tensors[t].def {
-                    TensorDef::Param(.., direction) | TensorDef::HostParam(_, direction) => {
-                        format!("{text} {direction}")
-                    }
-                    _ => text,
+                let mut text = format!("{}: {}", self.names.tensors[t], self.tensor_type(t));
+                let data = &self.program.tensors[t];
+                if let TensorDef::Param(.., direction) | TensorDef::HostParam(_, direction) = data.def {
+                    _ = write!(text, " {direction}");
                 }
+                text.push_str(if data.manual { " manual" } else { "" });
+                text
             }
             Param::Scalar(s) => format!("{}: {}", self.names.scalars[s], self.program.scalars[s].ty),
         }
@@ -206,9 +206,10 @@ impl<'p> Text<'p> {
             }
             match *kind {
                 OpKind::If { then, other, .. } => self.if_(layout, indent, self.statement(kind), then, other),
-                OpKind::For { body, .. } | OpKind::At { body, .. } | OpKind::Ranks { body, .. } => {
-                    self.braced(layout, indent, self.statement(kind) + " {", body);
-                }
+                OpKind::For { body, .. }
+                | OpKind::Task { body, .. }
+                | OpKind::Manual { body }
+                | OpKind::Ranks { body, .. } => self.braced(layout, indent, self.statement(kind) + " {", body),
                 OpKind::Domain { .. } | OpKind::AllocWindow { .. } | OpKind::Window { .. } => {
                     let text = self.statement(kind);
                     let (name, rest) = text.split_once(' ').unwrap_or_default();
@@ -328,7 +329,27 @@ impl<'p> Text<'p> {
                 format!("ranks {name} {range}")
             }
             OpKind::If { cond, .. } => format!("if {}", self.scalar(*cond)),
-            OpKind::At { task, .. } => format!("at {}", program.tasks[*task].name),
+            OpKind::Task { task, grid, options, .. } => {
+                let mut out = self.task_head(*task, kind.name());
+                if let Some(grid) = grid {
+                    _ = write!(out, " {}", self.list(&[grid.blocks]));
+                }
+                self.put_options(&mut out, options);
+                if let Some(grid) = grid {
+                    _ = write!(out, " as {}", names.scalars[grid.index]);
+                }
+                out
+            }
+            OpKind::Extern { task, blocks, args, options } => {
+                let mut out = self.task_head(*task, kind.name());
+                _ = write!(out, "({})", self.callback_args(args));
+                if let Some(blocks) = blocks {
+                    _ = write!(out, " {}", self.list(&[*blocks]));
+                }
+                self.put_options(&mut out, options);
+                out
+            }
+            OpKind::Manual { .. } => "manual".into(),
             OpKind::Slice { dst, src, at } => {
                 let shape = self.shape(&program.tensors[*dst].shape);
                 format!("{} = slice {} {shape}", names.tensors[*dst], self.place(*src, at))
@@ -383,6 +404,10 @@ impl<'p> Text<'p> {
             OpKind::Domain { domain } => {
                 format!("{} = domain {}", names.domains[*domain], self.domain_ranks(*domain))
             }
+            OpKind::DeferWait { window, at, expected } => {
+                format!("defer_wait {} >= {}", self.place(*window, at), self.scalar(*expected))
+            }
+            OpKind::HostTask { name, args } => format!("host_task {name}({})", self.callback_args(args)),
             OpKind::AllocWindow { buffer } => {
                 let size = match &program.buffers[*buffer].size {
                     BufferSize::Shape(dtype, shape) => format!("{} {dtype}", self.shape(shape)),
@@ -420,6 +445,36 @@ impl<'p> Text<'p> {
             DomainRanks::Range(first, end) => format!("{}..{}", self.extent(*first), self.extent(*end)),
             DomainRanks::List(ranks) => self.shape(ranks),
         }
+    }
+
+    /// `push = spmd dispatch_push`, without the id where nobody needs it.
+    fn task_head(&self, task: Task, verb: &str) -> String {
+        let (id, name) = (&self.names.tasks[task], &self.program.tasks[task].name);
+        if id.is_empty() { format!("{verb} {name}") } else { format!("{id} = {verb} {name}") }
+    }
+
+    fn put_options(&self, out: &mut String, options: &TaskOptions) {
+        let TaskOptions { deps, no_dep, predicate, allow_early_resolve } = options;
+        if !deps.is_empty() {
+            let ids: Vec<&str> = deps.iter().map(|&task| self.names.tasks[task].as_str()).collect();
+            _ = write!(out, " deps [{}]", ids.join(", "));
+        }
+        if !no_dep.is_empty() {
+            let tensors: Vec<String> = no_dep.iter().map(|&tensor| self.tensor(tensor)).collect();
+            _ = write!(out, " no_dep [{}]", tensors.join(", "));
+        }
+        if let Some(p) = predicate {
+            _ = write!(out, " predicate {} {} {}", self.place(p.tensor, &p.at), p.cmp, p.value);
+        }
+        out.push_str(if *allow_early_resolve { " allow_early_resolve" } else { "" });
+    }
+
+    fn callback_args(&self, args: &[CallbackArg]) -> String {
+        let args = args.iter().map(|arg| match *arg {
+            CallbackArg::Tensor(tensor, direction) => format!("{} {direction}", self.tensor(tensor)),
+            CallbackArg::Scalar(scalar) => self.scalar(scalar),
+        });
+        args.collect::<Vec<_>>().join(", ")
     }
 
     fn region(&self, dst: Tensor, src: Tensor, region: Option<&Region>) -> (String, String, String) {

@@ -9,7 +9,7 @@ use cranelift_entity::SecondaryMap;
 
 use super::inline::Inline;
 use crate::ir::program::{Param, Program};
-use crate::ir::{Array, Block, Buffer, Domain, Op, OpKind, Scalar, Tensor, Tile, Var};
+use crate::ir::{Array, Block, Buffer, Domain, Op, OpKind, Scalar, Task, Tensor, Tile, Var};
 
 /// The names; empty for what is written without one.
 #[derive(Default)]
@@ -21,6 +21,7 @@ pub(super) struct Names {
     pub(super) arrays: SecondaryMap<Array, String>,
     pub(super) buffers: SecondaryMap<Buffer, String>,
     pub(super) domains: SecondaryMap<Domain, String>,
+    pub(super) tasks: SecondaryMap<Task, String>,
 }
 
 impl Names {
@@ -38,8 +39,10 @@ impl Names {
             namer.visible.insert(dim.name.clone());
         }
         for entry in program.entries.values() {
+            namer.task_ids(entry.body);
             namer.function(&entry.params, entry.body);
         }
+        namer.next = HashMap::new();
         if let Some(host) = &program.host {
             namer.function(&host.params, host.body);
         }
@@ -57,6 +60,7 @@ fn given_names(program: &Program) -> HashSet<&str> {
     given.extend(program.arrays.values().filter_map(|d| d.name.as_deref()));
     given.extend(program.buffers.values().map(|d| d.name.as_str()));
     given.extend(program.domains.values().map(|d| d.name.as_str()));
+    given.extend(program.tasks.values().filter_map(|d| d.id.as_deref()));
     given
 }
 
@@ -73,8 +77,27 @@ struct Namer<'p> {
 }
 
 impl<'p> Namer<'p> {
-    fn function(&mut self, params: &[Param], body: Block) {
+    /// Ids of tasks live until the end of the entry. Only those that the user named, or another task names, have one.
+    fn task_ids(&mut self, body: Block) {
+        let program = self.program;
         self.next = HashMap::new();
+        let mut needed = HashSet::new();
+        let mut tasks = Vec::new();
+        program.walk(body, &mut |op| {
+            if let Some((task, options)) = program.ops[op].kind.task() {
+                needed.extend(options.deps.iter().copied());
+                tasks.push(task);
+            }
+        });
+        for task in tasks {
+            let id = program.tasks[task].id.as_deref();
+            if id.is_some() || needed.contains(&task) {
+                self.names.tasks[task] = self.name(id, "task");
+            }
+        }
+    }
+
+    fn function(&mut self, params: &[Param], body: Block) {
         for param in params {
             match *param {
                 Param::Tensor(t) => self.names.tensors[t] = self.name(self.program.tensors[t].name.as_deref(), "x"),
@@ -138,7 +161,8 @@ impl<'p> Namer<'p> {
             }
             OpKind::For { index, body, .. } => self.scope(body, Some((index, &["i", "j", "k", "l", "m"]))),
             OpKind::Ranks { index, body, .. } => self.scope(body, Some((index, &["r"]))),
-            OpKind::If { .. } | OpKind::At { .. } => {
+            OpKind::Task { grid: Some(grid), body, .. } => self.scope(body, Some((grid.index, &["b", "block"]))),
+            OpKind::If { .. } | OpKind::Task { .. } | OpKind::Manual { .. } => {
                 for inner in kind.blocks() {
                     self.scope(inner, None);
                 }

@@ -14,9 +14,9 @@ fn task(body: impl FnOnce(&mut Builder, Tensor, Tensor, Scalar)) -> Program {
     let x = b.param_tensor("x", DType::F32, smallvec![eight], Direction::InOut).expect("a parameter");
     let w = b.param_window("w", DType::I32, smallvec![world]).expect("a parameter");
     let me = b.param_scalar("me", ScalarType::I32).expect("a parameter");
-    b.at_begin("t");
+    b.at_begin("t", Default::default());
     body(&mut b, x, w, me);
-    b.at_end();
+    b.task_end();
     b.entry_end();
     b.host();
     b.finish().expect("a program")

@@ -4,17 +4,19 @@
 //! constant. It remembers every mistake with its location and goes on, so that building code needs no check after each
 //! call; [`Builder::finish`] reports them together. Whether the program makes sense is the verifier's question.
 
+mod task;
+
 use std::collections::HashSet;
 
 use smallvec::smallvec;
 
-use super::diagnostic::{Code, Diagnostic, Severity};
-use super::entity::*;
-use super::extent::{DimData, ExtentData, MAX_NODES, Shape};
-use super::op::{Dims, Expr, OpKind, Operand, Region, Staging, TileOrScalar};
-use super::program::*;
-use super::syntax::KEYWORDS;
-use super::types::*;
+use crate::ir::diagnostic::{Code, Diagnostic, Severity};
+use crate::ir::entity::*;
+use crate::ir::extent::{DimData, ExtentData, MAX_NODES, Shape};
+use crate::ir::op::{Dims, Expr, OpKind, Operand, Region, Staging, TileOrScalar};
+use crate::ir::program::*;
+use crate::ir::syntax::KEYWORDS;
+use crate::ir::types::*;
 
 /// Most dimensions of a tensor, window or tile.
 pub const MAX_RANK: usize = 8;
@@ -43,7 +45,8 @@ pub const BAD_ARGUMENT: Code = Code("PLD-B008");
 #[derive(Clone, Copy, Debug)]
 enum Open {
     Entry(Entry),
-    At(Block),
+    Task(Task, Block),
+    Manual(Block),
     For(Block),
     Then(Op, Block),
     Else(Block),
@@ -54,7 +57,8 @@ impl Open {
     fn name(self) -> &'static str {
         match self {
             Open::Entry(_) => "entry",
-            Open::At(_) => "at",
+            Open::Task(..) => "task",
+            Open::Manual(_) => "manual",
             Open::For(_) => "for",
             Open::Then(..) | Open::Else(_) => "if",
             Open::Ranks(_) => "ranks",
@@ -383,7 +387,12 @@ impl Builder {
         match self.open.last() {
             Some(&(Open::Entry(entry), _)) => self.program.entries[entry].body,
             Some(&(
-                Open::At(block) | Open::For(block) | Open::Then(_, block) | Open::Else(block) | Open::Ranks(block),
+                Open::Task(_, block)
+                | Open::Manual(block)
+                | Open::For(block)
+                | Open::Then(_, block)
+                | Open::Else(block)
+                | Open::Ranks(block),
                 _,
             )) => block,
             None => self.host_mut().body,
@@ -518,7 +527,7 @@ impl Builder {
     fn tensor(&mut self, name: Option<&str>, dtype: DType, shape: Shape, def: TensorDef) -> Tensor {
         self.check_rank("a tensor", shape.len());
         let name = name.map(Into::into);
-        self.program.tensors.push(TensorData { name, dtype, shape, def, loc: self.loc })
+        self.program.tensors.push(TensorData { name, dtype, shape, def, manual: false, loc: self.loc })
     }
 
     /// A tensor parameter of the open entry.
@@ -544,21 +553,6 @@ impl Builder {
         self.program.scalars[scalar].name = Some(name.into());
         self.program.entries[entry].params.push(Param::Scalar(scalar));
         Some(scalar)
-    }
-
-    /// Begins a task.
-    pub fn at_begin(&mut self, name: &str) -> Task {
-        self.check_label("task", name);
-        let body = self.block();
-        let task = self.program.tasks.push(TaskData { name: name.into(), loc: self.loc });
-        self.push(OpKind::At { task, body });
-        self.enter(Open::At(body));
-        task
-    }
-
-    /// Ends a task.
-    pub fn at_end(&mut self) {
-        self.close("task", |o| matches!(o, Open::At(_)));
     }
 
     // InCore.
@@ -717,6 +711,11 @@ impl Builder {
     /// Blocks until a signal cell of this rank compares.
     pub fn wait(&mut self, window: Tensor, at: &[Scalar], expected: Scalar, cmp: WaitCmp) {
         self.push(OpKind::Wait { window, at: Dims::from_slice(at), expected, cmp });
+    }
+
+    /// Lets the task end only when a signal cell of this rank is `expected` or more.
+    pub fn defer_wait(&mut self, window: Tensor, at: &[Scalar], expected: Scalar) {
+        self.push(OpKind::DeferWait { window, at: Dims::from_slice(at), expected });
     }
 
     // Host driver.

@@ -1,0 +1,53 @@
+//! The engine's own functions, as tasks of a program.
+
+use std::ffi::{c_char, c_void};
+
+pub use crate::codegen::cpu::abi::View;
+
+/// A function of the engine: 0 if all went well; anything else ends the launch.
+pub type CallbackFn = unsafe extern "C" fn(context: *const CallbackContext, user_data: *mut c_void) -> i32;
+
+/// A function and what it is called with. It may be called from several threads at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Callback {
+    /// The function.
+    pub function: CallbackFn,
+    /// Passed on to it.
+    pub user_data: *mut c_void,
+}
+
+// SAFETY: the pointer is only handed back to the engine, which promises that its function may be called by any thread.
+unsafe impl Send for Callback {}
+// SAFETY: as above.
+unsafe impl Sync for Callback {}
+
+/// What a call is about.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CallbackContext {
+    /// Size of this struct: a newer library may append fields.
+    pub struct_size: u32,
+    /// The rank; for a host task the first rank of the process.
+    pub rank: u32,
+    /// Number of ranks of the world.
+    pub nranks: u32,
+    /// Which of the rank's cores runs the call, from 0.
+    pub core: u32,
+    /// The block of the grid, from 0.
+    pub block: i64,
+    /// Number of blocks.
+    pub blocks: i64,
+    /// The launch of the executable, from 1.
+    pub launch: u64,
+    /// Name of the function in the program.
+    pub name: *const c_char,
+    /// The tensors among the arguments, in order.
+    pub tensors: *const View,
+    /// Number of tensors.
+    pub ntensors: usize,
+    /// The scalars among the arguments, in order: `i32` and `i64` as 64-bit integers, `bool` as 0 or 1, `f32` as the
+    /// bits of a double.
+    pub scalars: *const i64,
+    /// Number of scalars.
+    pub nscalars: usize,
+}

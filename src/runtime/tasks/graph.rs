@@ -1,0 +1,374 @@
+//! The tasks of a rank that have not ended: what each waits for, and which can run.
+//!
+//! A task that touches something waits for every earlier one that has not ended and conflicts with it. Nothing here runs
+//! anything or waits for anybody.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use smallvec::SmallVec;
+
+use crate::codegen::cpu::{TaskAccess, TaskCode};
+use crate::passes::task_graph::Mode;
+
+/// A task instance, for those that depend on it. Instances reuse places, so a handle also has the generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runtime) struct Handle(u64);
+
+impl Handle {
+    /// An instance that has ended.
+    pub const ENDED: Handle = Handle(0);
+
+    fn new(node: usize, generation: u32) -> Self {
+        Self(u64::from(generation) << 32 | (node as u64 + 1))
+    }
+
+    /// As generated code passes it.
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// As generated code keeps it.
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    fn node(self) -> Option<(usize, u32)> {
+        let index = (self.0 as u32).checked_sub(1)?;
+        Some((index as usize, (self.0 >> 32) as u32))
+    }
+}
+
+/// Why a task waits for another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::runtime) enum Cause {
+    /// It is named as a dependency.
+    Named,
+    /// Both touch this, by number in the later task's accesses.
+    Conflict(usize),
+}
+
+/// A task that has been submitted and has not ended.
+#[derive(Debug, Default)]
+struct Node {
+    generation: u32,
+    /// Its number in the program.
+    task: u32,
+    args: Vec<u64>,
+    blocks: i64,
+    /// The next block to begin.
+    next: i64,
+    /// What has to happen before the task has ended: blocks to end, and cells to arrive.
+    open: i64,
+    /// Cells that it waits for after its code has ended.
+    deferred: u32,
+    /// Number of tasks that come first.
+    before: u32,
+    /// Tasks that wait for it.
+    after: Vec<u32>,
+    /// The first reason to wait, for reports: the other task by number and handle.
+    cause: Option<(u32, Handle, Cause)>,
+    live: bool,
+}
+
+/// First and last index in each dimension.
+type Part = SmallVec<[(i64, i64); 2]>;
+
+/// A live task's access.
+#[derive(Debug)]
+struct Touch {
+    node: u32,
+    generation: u32,
+    mode: Mode,
+    part: Part,
+}
+
+/// A cell that has to arrive before a task has ended.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::runtime) struct Deferred {
+    /// The cell.
+    pub cell: *const AtomicI32,
+    /// What it has to reach.
+    pub expected: i32,
+    /// The op.
+    pub site: u32,
+    node: u32,
+}
+
+// SAFETY: the cell is in windows that are mapped for all threads while the launch runs.
+unsafe impl Send for Deferred {}
+
+impl Deferred {
+    /// The cell has arrived; what its notifier wrote before is visible.
+    pub fn arrived(&self) -> bool {
+        // SAFETY: the cell is in the windows of the launch, which does not end before the task does.
+        unsafe { (*self.cell).load(Ordering::Acquire) >= self.expected }
+    }
+}
+
+/// A block to run.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::runtime) struct Block {
+    /// Place of the task, until its block has ended.
+    pub node: u32,
+    /// Number of the task.
+    pub task: u32,
+    /// Arguments; they stay where they are until the task has ended.
+    pub args: *const u64,
+    /// Index of the block.
+    pub index: i64,
+}
+
+/// What is submitted.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::runtime) struct Submission<'a> {
+    /// Number of the task.
+    pub task: u32,
+    /// Its code.
+    pub code: &'a TaskCode,
+    /// Values from outside.
+    pub args: &'a [u64],
+    /// Number of blocks.
+    pub blocks: i64,
+    /// First and last index of each dimension of each access.
+    pub regions: &'a [i64],
+    /// Instances that come first.
+    pub deps: &'a [u64],
+}
+
+/// The live tasks of a rank.
+#[derive(Debug, Default)]
+pub(in crate::runtime) struct Graph {
+    nodes: Vec<Node>,
+    free: Vec<u32>,
+    ready: VecDeque<u32>,
+    /// By root.
+    touched: Vec<Vec<Touch>>,
+    deferred: Vec<Deferred>,
+    /// Tasks with cells to arrive.
+    deferring: u32,
+    live: usize,
+    /// Blocks that have begun and not ended.
+    running: usize,
+}
+
+impl Graph {
+    /// Number of tasks that have not ended.
+    pub fn live(&self) -> usize {
+        self.live
+    }
+
+    /// Number of blocks that have begun and not ended.
+    pub fn running(&self) -> usize {
+        self.running
+    }
+
+    /// Number of tasks with blocks to run.
+    pub fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Cells that have not arrived.
+    pub fn deferred(&self) -> &[Deferred] {
+        &self.deferred
+    }
+
+    /// Takes a task in.
+    pub fn submit(&mut self, submission: &Submission) -> Handle {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.nodes.push(Node::default());
+            self.nodes.len() as u32 - 1
+        });
+        let node = &mut self.nodes[index as usize];
+        node.task = submission.task;
+        node.args.clear();
+        node.args.extend_from_slice(submission.args);
+        (node.blocks, node.next, node.open) = (submission.blocks.max(0), 0, submission.blocks.max(0));
+        (node.deferred, node.before, node.cause, node.live) = (0, 0, None, true);
+        node.after.clear();
+        let handle = Handle::new(index as usize, node.generation);
+        self.live += 1;
+        for &dep in submission.deps {
+            self.wait_for(index, Handle::from_bits(dep), Cause::Named);
+        }
+        if !submission.code.all_of.is_empty() {
+            for other in 0..self.nodes.len() {
+                let Node { task, generation, live, .. } = self.nodes[other];
+                if live && other != index as usize && submission.code.all_of.contains(&task) {
+                    self.wait_for(index, Handle::new(other, generation), Cause::Named);
+                }
+            }
+        }
+        let mut words = submission.regions;
+        for (number, access) in submission.code.accesses.iter().enumerate() {
+            let (part, rest) = words.split_at(2 * access.ndims);
+            words = rest;
+            self.touch(index, number, access, part.chunks_exact(2).map(|ends| (ends[0], ends[1])).collect());
+        }
+        if self.nodes[index as usize].before > 0 {
+            return handle;
+        }
+        if self.nodes[index as usize].blocks == 0 {
+            self.end(index);
+            return Handle::ENDED;
+        }
+        self.ready.push_back(index);
+        handle
+    }
+
+    /// The instance has ended.
+    pub fn has_ended(&self, handle: Handle) -> bool {
+        handle.node().is_none_or(|(node, generation)| {
+            let node = &self.nodes[node];
+            !node.live || node.generation != generation
+        })
+    }
+
+    /// Makes `index` wait for the instance, unless it has ended.
+    fn wait_for(&mut self, index: u32, handle: Handle, cause: Cause) {
+        let Some((other, generation)) = handle.node() else { return };
+        let earlier = &mut self.nodes[other];
+        if !earlier.live || earlier.generation != generation || earlier.after.last() == Some(&index) {
+            return;
+        }
+        earlier.after.push(index);
+        let task = earlier.task;
+        let node = &mut self.nodes[index as usize];
+        node.before += 1;
+        node.cause.get_or_insert((task, handle, cause));
+    }
+
+    /// Makes `index` wait for conflicting accesses, and keeps its own in mind.
+    fn touch(&mut self, index: u32, number: usize, access: &TaskAccess, part: Part) {
+        if self.touched.len() <= access.root {
+            self.touched.resize_with(access.root + 1, Vec::new);
+        }
+        let mut touches = std::mem::take(&mut self.touched[access.root]);
+        touches.retain(|touch| {
+            let other = &self.nodes[touch.node as usize];
+            if !other.live || other.generation != touch.generation {
+                return false;
+            }
+            if touch.node != index && touch.mode.conflicts(access.mode) && overlap(&touch.part, &part) {
+                let handle = Handle::new(touch.node as usize, touch.generation);
+                self.wait_for(index, handle, Cause::Conflict(number));
+                // Whoever conflicts with the old one conflicts with the new one, which comes later.
+                return !(access.mode == Mode::Write && covers(&part, &touch.part));
+            }
+            true
+        });
+        let generation = self.nodes[index as usize].generation;
+        touches.push(Touch { node: index, generation, mode: access.mode, part });
+        self.touched[access.root] = touches;
+    }
+
+    /// The next block to run, which then runs.
+    pub fn take(&mut self) -> Option<Block> {
+        let &index = self.ready.front()?;
+        let node = &mut self.nodes[index as usize];
+        let block = Block { node: index, task: node.task, args: node.args.as_ptr(), index: node.next };
+        node.next += 1;
+        if node.next == node.blocks {
+            self.ready.pop_front();
+        }
+        self.running += 1;
+        Some(block)
+    }
+
+    /// A block has ended.
+    pub fn end_block(&mut self, node: u32) {
+        self.running -= 1;
+        self.close(node);
+    }
+
+    /// A block will not end well: the launch has failed.
+    pub fn give_up_block(&mut self) {
+        self.running -= 1;
+    }
+
+    fn close(&mut self, index: u32) {
+        let node = &mut self.nodes[index as usize];
+        node.open -= 1;
+        if node.open == 0 {
+            self.end(index);
+        }
+    }
+
+    /// The task has ended, and so have those without blocks that wait for nothing else.
+    fn end(&mut self, index: u32) {
+        let mut ended: SmallVec<[u32; 8]> = SmallVec::from_slice(&[index]);
+        while let Some(index) = ended.pop() {
+            let node = &mut self.nodes[index as usize];
+            node.live = false;
+            node.generation = node.generation.wrapping_add(1);
+            let after = std::mem::take(&mut node.after);
+            self.live -= 1;
+            for &next in &after {
+                let node = &mut self.nodes[next as usize];
+                node.before -= 1;
+                match (node.before, node.blocks) {
+                    (0, 0) => ended.push(next),
+                    (0, _) => self.ready.push_back(next),
+                    _ => {}
+                }
+            }
+            // Keeps its memory.
+            self.nodes[index as usize].after = after;
+            self.free.push(index);
+        }
+    }
+
+    /// The running block of `node` lets its task end only when the cell has arrived.
+    pub fn defer(&mut self, node: u32, cell: *const AtomicI32, expected: i32, site: u32) {
+        let data = &mut self.nodes[node as usize];
+        data.open += 1;
+        data.deferred += 1;
+        self.deferring += u32::from(data.deferred == 1);
+        self.deferred.push(Deferred { cell, expected, site, node });
+    }
+
+    /// Cells that the task waits for, and tasks that wait for some.
+    pub fn deferrals(&self, node: u32) -> (u32, u32) {
+        (self.nodes[node as usize].deferred, self.deferring)
+    }
+
+    /// Looks for cells that have arrived.
+    pub fn poll(&mut self) {
+        let mut at = 0;
+        while at < self.deferred.len() {
+            if !self.deferred[at].arrived() {
+                at += 1;
+                continue;
+            }
+            let Deferred { node, .. } = self.deferred.swap_remove(at);
+            let data = &mut self.nodes[node as usize];
+            data.deferred -= 1;
+            self.deferring -= u32::from(data.deferred == 0);
+            self.close(node);
+        }
+    }
+
+    /// Tasks that have not begun, each with the first one that it waits for and why.
+    pub fn held(&self) -> impl Iterator<Item = (u32, u32, &Cause)> {
+        self.nodes.iter().filter(|node| node.live && node.before > 0).filter_map(|node| {
+            let (other, handle, cause) = node.cause.as_ref()?;
+            let (place, generation) = handle.node()?;
+            let still = self.nodes[place].live && self.nodes[place].generation == generation;
+            still.then_some((node.task, *other, cause))
+        })
+    }
+
+    /// Forgets everything, after a failure.
+    pub fn clear(&mut self) {
+        debug_assert_eq!(self.running, 0, "blocks still run");
+        *self = Self::default();
+    }
+}
+
+fn overlap(a: &Part, b: &Part) -> bool {
+    a.iter().zip(b).all(|(x, y)| x.0 <= y.1 && y.0 <= x.1)
+}
+
+fn covers(a: &Part, b: &Part) -> bool {
+    a.iter().zip(b).all(|(x, y)| x.0 <= y.0 && y.1 <= x.1) && a.len() <= b.len()
+}

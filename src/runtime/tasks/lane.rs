@@ -1,0 +1,244 @@
+//! A core of a rank: runs blocks of tasks, and keeps those that wait.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+use pld_sync::Bell;
+
+use super::fiber::{Event, Fiber, Resume, Stop};
+use super::graph::Block;
+use super::{Shared, Tasks};
+use crate::codegen::cpu::abi::{Exit, Frame, NO_FAULT};
+use crate::error::Result;
+use crate::runtime::executable::Scratch;
+use crate::runtime::hooks::{Context, Pending};
+use crate::runtime::report;
+use crate::runtime::wait::SLICE;
+
+/// What the cores of a rank need to run tasks of a launch.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Ground {
+    /// The frame of the driver.
+    pub frame: *const Frame,
+    /// What hooks get with it.
+    pub context: *const Context<'static>,
+}
+
+// SAFETY: both are read only, and outlive the launch's last block.
+unsafe impl Send for Ground {}
+
+/// A block, with all that it takes to run it.
+#[derive(Clone, Copy)]
+pub(in crate::runtime) struct Job {
+    ground: Ground,
+    block: Block,
+    lane: u32,
+    scratch: *mut u8,
+}
+
+impl Job {
+    fn context(&self) -> &Context<'static> {
+        // SAFETY: it outlives the block.
+        unsafe { &*self.ground.context }
+    }
+
+    pub(super) fn set_scratch(&mut self, scratch: *mut u8) {
+        self.scratch = scratch;
+    }
+
+    /// Runs the block; its exit. What a run-time check has found is recorded.
+    pub(super) fn run(&self, stop: Option<&Stop>) -> i32 {
+        // SAFETY: both outlive the block.
+        let (frame, context) = unsafe { (&*self.ground.frame, &*self.ground.context) };
+        let stop = stop.map(std::ptr::from_ref);
+        let context = Context { stop, task: Some(self.block.node), lane: self.lane, ..*context };
+        let mut frame =
+            Frame { scratch: self.scratch, runtime: (&raw const context).cast_mut().cast(), fault: NO_FAULT, ..*frame };
+        let code = &context.image.routine.tasks[self.block.task as usize];
+        // SAFETY: the code was compiled for these arguments, which stay until the task has ended.
+        let exit = unsafe { (code.run)(&mut frame, self.block.args, self.block.index) };
+        if exit == Exit::Fault as i32 {
+            context.core.fail(context.rank, &report::fault(&context, &frame.fault));
+        }
+        exit
+    }
+}
+
+/// A block that waits.
+struct Blocked {
+    fiber: Fiber,
+    job: Job,
+    pending: Pending,
+    /// The cell has compared: once is enough, it may have changed again.
+    seen: Cell<bool>,
+}
+
+impl Blocked {
+    fn arrived(&self) -> bool {
+        self.seen.get() || {
+            self.seen.set(self.pending.compares());
+            self.seen.get()
+        }
+    }
+}
+
+/// A core.
+pub(in crate::runtime) struct Lane {
+    number: u32,
+    idle: Vec<Fiber>,
+    blocked: Vec<Blocked>,
+    /// Tile memory for tasks on the stack of the core's thread; of a further core.
+    scratch: Option<Scratch>,
+}
+
+// SAFETY: a fiber that does not run may go on in another thread: what is on its stack belongs to no thread.
+unsafe impl Send for Lane {}
+
+impl Lane {
+    pub fn new(number: u32) -> Self {
+        Self { number, idle: Vec::new(), blocked: Vec::new(), scratch: None }
+    }
+
+    /// Runs what can run, until nothing can and nothing waits here any more.
+    pub fn finish(&mut self, tasks: &Tasks, bell: &Bell) {
+        loop {
+            self.work(tasks, None);
+            let Some(first) = self.blocked.first() else { return };
+            let ground = first.job.ground;
+            // SAFETY: it outlives the block that waits.
+            self.wait(tasks, unsafe { &*ground.context }, bell);
+        }
+    }
+
+    /// Gives what is waited for a little time to arrive.
+    pub fn linger(&self, tasks: &Tasks, context: &Context) {
+        let arrived = || {
+            self.blocked.iter().any(Blocked::arrived) || tasks.with(|s| s.graph.deferred().iter().any(|d| d.arrived()))
+        };
+        context.core.patience.spin(|| context.core.failed() || arrived());
+    }
+
+    /// Runs what can run, until nothing can. `own` is the launch that this core's own thread has begun.
+    pub fn work(&mut self, tasks: &Tasks, own: Option<Ground>) {
+        loop {
+            self.resume_arrived(tasks);
+            let next = tasks.with(|shared| {
+                shared.graph.poll();
+                let block = shared.graph.take()?;
+                Some((block, own.or(shared.ground).expect("a task has a launch")))
+            });
+            let Some((block, ground)) = next else { return };
+            self.run(tasks, block, ground);
+        }
+    }
+
+    /// Lets those go on that have what they wait for; all of them, when the launch has failed.
+    pub fn resume_arrived(&mut self, tasks: &Tasks) {
+        let mut at = 0;
+        while at < self.blocked.len() {
+            let resume = match &self.blocked[at] {
+                b if b.arrived() => Resume::Arrived,
+                b if b.job.context().core.failed() => Resume::Failed,
+                _ => {
+                    at += 1;
+                    continue;
+                }
+            };
+            let Blocked { mut fiber, job, .. } = self.blocked.swap_remove(at);
+            let event = fiber.resume(resume);
+            if let Event::Ended(exit) = self.keep(fiber, job, event) {
+                self.ended(tasks, &job, exit);
+            }
+        }
+    }
+
+    fn run(&mut self, tasks: &Tasks, block: Block, ground: Ground) {
+        let job = Job { ground, block, lane: self.number, scratch: std::ptr::null_mut() };
+        // SAFETY: it outlives the block.
+        let context = unsafe { &*ground.context };
+        let begun = if context.core.failed() {
+            Ok(Event::Ended(Exit::Failed as i32))
+        } else if context.image.routine.tasks[block.task as usize].blocks {
+            self.run_on_fiber(job)
+        } else {
+            self.run_here(job)
+        };
+        match begun {
+            Ok(Event::Ended(exit)) => self.ended(tasks, &job, exit),
+            Ok(Event::Blocked(_)) => {}
+            Err(error) => {
+                context.core.fail(context.rank, &error);
+                self.ended(tasks, &job, Exit::Failed as i32);
+            }
+        }
+    }
+
+    /// Runs a block that does not wait on the stack of this thread.
+    fn run_here(&mut self, mut job: Job) -> Result<Event> {
+        let bytes = job.context().image.routine.scratch_bytes;
+        let scratch = match &mut self.scratch {
+            // The driver's own thread and its memory: nothing else of it is under way.
+            // SAFETY: the frame outlives the block.
+            None if self.number == 0 => unsafe { (*job.ground.frame).scratch },
+            Some(scratch) if scratch.bytes() >= bytes => scratch.as_ptr(),
+            scratch => scratch.insert(Scratch::new(bytes)?).as_ptr(),
+        };
+        job.set_scratch(scratch);
+        Ok(Event::Ended(job.run(None)))
+    }
+
+    fn run_on_fiber(&mut self, job: Job) -> Result<Event> {
+        let mut fiber = self.idle.pop().map_or_else(Fiber::new, Ok)?;
+        let event = fiber.run(job, job.context().image.routine.scratch_bytes)?;
+        Ok(self.keep(fiber, job, event))
+    }
+
+    /// Keeps a fiber that has stopped.
+    fn keep(&mut self, fiber: Fiber, job: Job, event: Event) -> Event {
+        match event {
+            Event::Ended(_) => self.idle.push(fiber),
+            Event::Blocked(pending) => self.blocked.push(Blocked { fiber, job, pending, seen: Cell::new(false) }),
+        }
+        event
+    }
+
+    fn ended(&mut self, tasks: &Tasks, job: &Job, exit: i32) {
+        tasks.change(job.context().core, |shared| {
+            if exit == Exit::Done as i32 {
+                shared.graph.end_block(job.block.node);
+            } else {
+                shared.graph.give_up_block();
+            }
+        });
+    }
+
+    /// Waits until there may be something to do, or the launch fails; fails it if that takes too long.
+    pub fn wait(&mut self, tasks: &Tasks, context: &Context, bell: &Bell) {
+        let core = context.core;
+        let main = self.number == 0;
+        let over = || {
+            core.failed()
+                || tasks.ready.load(Ordering::Acquire) > 0
+                || self.blocked.iter().any(Blocked::arrived)
+                || main && tasks.with(|s| s.graph.live() == 0 || s.graph.deferred().iter().any(|d| d.arrived()))
+        };
+        if core.patience.spin(over) {
+            return;
+        }
+        let pending = self.blocked.first().map(|b| b.pending).or_else(|| {
+            let deferred = tasks.with(|s| s.graph.deferred().first().copied()).filter(|_| main)?;
+            Some(Pending { cell: deferred.cell, expected: deferred.expected, cmp: 1, site: deferred.site })
+        });
+        let control = core.board.control(context.rank);
+        let waiting = pending.map(|p| p.waiting(context));
+        if let Some(waiting) = &waiting {
+            control.begin_wait(*waiting);
+        }
+        core.patience.linger(bell, Some(SLICE), over, |elapsed| {
+            let report = |waiting| tasks.with(|s: &mut Shared| report::tasks(context, waiting, &s.graph, elapsed));
+            core.check_peers(context.image, context.launch)
+                || waiting.as_ref().is_some_and(|w| core.time_out(context.rank, elapsed, || report(w)))
+        });
+        control.end_wait();
+    }
+}

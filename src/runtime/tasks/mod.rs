@@ -1,0 +1,211 @@
+//! The tasks of a rank: which can run, and the cores that run them.
+//!
+//! Generated code calls a task itself while nothing of the rank is pending, and submits it otherwise. With one core the
+//! launching thread runs everything: what is ready as soon as it is submitted, the rest when what it waits for has
+//! ended. A task that blocks does so on a stack of its own, so that the thread goes on with others: a program that is
+//! right with many cores does not deadlock with one. With more cores, threads of the rank share the ready blocks.
+
+mod fiber;
+mod graph;
+mod lane;
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pld_sync::Bell;
+
+pub(super) use fiber::{Event, Resume, Stop};
+pub(super) use graph::{Cause, Graph, Submission};
+pub(super) use lane::Ground;
+use lane::Lane;
+
+use super::core::Core;
+use super::hooks::{Context, Pending};
+use crate::codegen::cpu::abi::{Frame, SUBMIT_FAILED};
+use crate::error::{Error, ErrorKind, Result};
+
+/// More pending tasks than this are not looked ahead for without need: what the first ones wait for may come any moment.
+const LOOK_AHEAD: usize = 64;
+
+/// Most tasks of a rank that wait for cells after their code has ended, and cells of one task: what targets provide.
+const MOST_DEFERRED: u32 = 64;
+
+/// The tasks of one rank.
+pub(super) struct Tasks {
+    rank: u32,
+    shared: Mutex<Shared>,
+    /// Number of tasks with blocks to run; a look costs no lock.
+    ready: AtomicUsize,
+    /// Rings when a further core may have something to do.
+    work: Bell,
+    /// Of this rank, the launching thread included.
+    cores: u32,
+    stop: AtomicBool,
+    /// The launching thread's.
+    main: UnsafeCell<Lane>,
+}
+
+// SAFETY: `main` is used by the thread that executes the rank's launch only; launches follow one another.
+unsafe impl Sync for Tasks {}
+
+/// What the cores of a rank share.
+#[derive(Default)]
+struct Shared {
+    graph: Graph,
+    /// The launch that further cores work for.
+    ground: Option<Ground>,
+}
+
+impl Tasks {
+    /// For a rank and so many cores.
+    pub(super) fn new(rank: u32, cores: u32) -> Self {
+        Self {
+            rank,
+            shared: Mutex::default(),
+            ready: AtomicUsize::new(0),
+            work: Bell::new(),
+            cores,
+            stop: AtomicBool::new(false),
+            main: UnsafeCell::new(Lane::new(0)),
+        }
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut Shared) -> R) -> R {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = act(&mut shared);
+        self.ready.store(shared.graph.ready(), Ordering::Release);
+        result
+    }
+
+    /// The same, for changes that other cores may wait for.
+    fn change<R>(&self, core: &Core, act: impl FnOnce(&mut Shared) -> R) -> R {
+        let result = self.with(act);
+        if self.cores > 1 {
+            Bell::ring_each([&self.work, core.board.bell(self.rank)]);
+        }
+        result
+    }
+
+    /// What a frame's `live` is while nothing is pending.
+    pub(super) fn at_rest(&self) -> u64 {
+        u64::from(self.cores > 1)
+    }
+
+    /// A launch begins.
+    pub(super) fn begin(&self, ground: Ground) {
+        if self.cores > 1 {
+            self.with(|shared| shared.ground = Some(ground));
+        }
+    }
+
+    /// A launch ends, well or not: nothing of it runs afterwards.
+    pub(super) fn end(&self, context: &Context) {
+        if context.core.failed() && self.with(|shared| shared.graph.live() > 0) {
+            self.settle(context);
+        }
+        if self.cores > 1 {
+            self.with(|shared| shared.ground = None);
+        }
+    }
+
+    /// After a failure: ends what runs and forgets the rest.
+    fn settle(&self, context: &Context) {
+        // SAFETY: this thread executes the rank's launch.
+        let main = unsafe { &mut *self.main.get() };
+        loop {
+            main.resume_arrived(self);
+            let settled = self.change(context.core, |shared| {
+                let settled = shared.graph.running() == 0;
+                if settled {
+                    shared.graph.clear();
+                }
+                settled
+            });
+            if settled {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// See [`crate::codegen::cpu::abi::Hooks::submit`].
+    pub(super) fn submit(&self, context: &Context, frame: &mut Frame, submission: &Submission) -> u64 {
+        let ground = Ground { frame, context: std::ptr::from_ref(context).cast() };
+        let handle = self.change(context.core, |shared| shared.graph.submit(submission));
+        if self.cores == 1 {
+            // SAFETY: this thread executes the rank's launch.
+            let main = unsafe { &mut *self.main.get() };
+            main.work(self, Some(ground));
+            if self.with(|shared| shared.graph.live()) > LOOK_AHEAD {
+                main.linger(self, context);
+                main.work(self, Some(ground));
+            }
+        }
+        if context.core.failed() {
+            return SUBMIT_FAILED;
+        }
+        let (live, ended) = self.with(|shared| (shared.graph.live(), shared.graph.has_ended(handle)));
+        frame.live = self.at_rest() + live as u64;
+        if ended { 0 } else { handle.to_bits() }
+    }
+
+    /// See [`crate::codegen::cpu::abi::Hooks::drain`]; false if the launch has failed.
+    pub(super) fn drain(&self, context: &Context, frame: &mut Frame) -> bool {
+        let ground = Ground { frame, context: std::ptr::from_ref(context).cast() };
+        // SAFETY: this thread executes the rank's launch.
+        let main = unsafe { &mut *self.main.get() };
+        loop {
+            main.work(self, Some(ground));
+            if context.core.failed() {
+                return false;
+            }
+            if self.with(|shared| shared.graph.live()) == 0 {
+                frame.live = self.at_rest();
+                return true;
+            }
+            main.wait(self, context, context.core.board.bell(context.rank));
+        }
+    }
+
+    /// See [`crate::codegen::cpu::abi::Hooks::defer`].
+    pub(super) fn defer(&self, context: &Context, deferred: Pending) -> Result<()> {
+        let node = context.task.expect("a task that defers is submitted");
+        let (cells, waiters) = self.with(|shared| {
+            shared.graph.defer(node, deferred.cell, deferred.expected, deferred.site);
+            shared.graph.deferrals(node)
+        });
+        let too_many = |what: String| Err(Error::new(ErrorKind::Unsupported, what));
+        if cells > MOST_DEFERRED {
+            return too_many(format!(
+                "rank {}: a task defers its end for more than {MOST_DEFERRED} cells",
+                context.rank
+            ));
+        }
+        if waiters > MOST_DEFERRED {
+            let message = format!("rank {}: more than {MOST_DEFERRED} tasks wait for cells at once", context.rank);
+            return too_many(message);
+        }
+        Ok(())
+    }
+
+    /// Lets the further cores end.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.work.ring();
+    }
+}
+
+/// The life of a further core of a rank.
+pub(super) fn serve(core: &Arc<Core>, rank: u32, number: u32) {
+    let tasks = core.tasks(rank);
+    let mut lane = Lane::new(number);
+    loop {
+        let due = || tasks.stop.load(Ordering::Acquire) || tasks.ready.load(Ordering::Acquire) > 0;
+        core.patience.wait(&tasks.work, due);
+        if tasks.stop.load(Ordering::Acquire) {
+            return;
+        }
+        lane.finish(tasks, core.board.bell(rank));
+    }
+}
