@@ -981,9 +981,11 @@ pld_dim_t pld_dim_of(struct pld_program_t *p,
 PLD_API struct pld_scalar_t pld_dim_value(struct pld_program_t *p, pld_dim_t dim);
 
 /**
- * The number of ranks of the world, as a scalar of type `i64`; the same as `pld_dim_value(p, PLD_WORLD)`.
+ * The number of ranks of the world, as a scalar of type `i64`; the same as `pld_dim_value(p, PLD_WORLD)`. Where windows
+ * are shared by some of the ranks only, `pld_nranks` counts those.
  */
-PLD_API struct pld_scalar_t pld_world_size(struct pld_program_t *p);
+PLD_API
+struct pld_scalar_t pld_world_size(struct pld_program_t *p);
 
 /**
  * Begins an entry: parameters first, then tasks. `pld_entry_end` ends it. Entries stand side by side, before the host
@@ -1501,9 +1503,11 @@ void pld_remote_store(struct pld_program_t *p,
                       pld_atomic_t atomic);
 
 /**
- * This rank's index in the window's domain, an `i32`. For a window of the whole world: the rank.
+ * This rank's number in the window's domain, an `i32`, in entries only. For a window of the whole world: the rank.
  */
-PLD_API struct pld_scalar_t pld_rank(struct pld_program_t *p, struct pld_tensor_t window);
+PLD_API
+struct pld_scalar_t pld_rank(struct pld_program_t *p,
+                             struct pld_tensor_t window);
 
 /**
  * The number of ranks of the window's domain, an `i32`.

@@ -260,6 +260,17 @@ fn vectors() -> Vec<Vector> {
         vector("G5 remote_store", example!("05_remote_store"), ring()),
         vector("G6 put and get", example!("06_put_get"), shifts()),
         vector("G7 dynamic rank count", example!("07_dynamic_ranks"), shifts()),
+        vector(
+            "two halves",
+            example!("08_domains"),
+            vec![
+                In(F32, row, ramp),
+                Out(F32, row, |p, r, i| {
+                    let half = if r < p / 2 { 0..p / 2 } else { p / 2..p };
+                    Some(half.map(|q| ramp(p, q, i)).sum())
+                }),
+            ],
+        ),
     ]);
     all.push(Vector {
         name: "A15 credit reset, persistent",

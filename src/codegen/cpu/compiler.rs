@@ -91,7 +91,7 @@ impl<'p> Compiler<'p> {
             ranges: Ranges::new(program, &domains, Some(binding.nranks)),
             domains,
             scratch: plan_tiles(program, known)?,
-            sites: Sites::default(),
+            sites: Sites::new(program),
             jit: Jit::new()?,
             tasks: Vec::new(),
             functions: Vec::new(),
