@@ -102,6 +102,36 @@ typedef enum pld_atomic {
 } pld_atomic;
 
 /**
+ * Values of `pld_cmp_t`.
+ */
+typedef enum pld_cmp {
+  /**
+   * Equal.
+   */
+  PLD_CMP_EQ = 1,
+  /**
+   * Not equal.
+   */
+  PLD_CMP_NE = 2,
+  /**
+   * Less.
+   */
+  PLD_CMP_LT = 3,
+  /**
+   * Less or equal.
+   */
+  PLD_CMP_LE = 4,
+  /**
+   * Greater.
+   */
+  PLD_CMP_GT = 5,
+  /**
+   * Greater or equal.
+   */
+  PLD_CMP_GE = 6,
+} pld_cmp;
+
+/**
  * Values of `pld_direction_t`.
  */
 typedef enum pld_direction {
@@ -474,6 +504,11 @@ typedef void (*pld_diagnostic_fn)(const struct pld_diagnostic_t *diagnostic, voi
 typedef int32_t (*pld_write_fn)(const char *text, size_t size, void *user_data);
 
 /**
+ * How a task graph is written: a value of `enum pld_graph_format`.
+ */
+typedef uint32_t pld_graph_format_t;
+
+/**
  * An extent of a tensor, window, tile or transfer, in elements: 0 or more; `PLD_WORLD`; or what `pld_dim`,
  * `pld_dim_const` or `pld_dim_of` returned (negative numbers that mean something in their program only).
  */
@@ -521,6 +556,16 @@ typedef struct pld_tensor_t {
  * What is done with a tensor parameter: a value of `enum pld_direction`.
  */
 typedef uint32_t pld_direction_t;
+
+/**
+ * A task, for others to depend on.
+ */
+typedef struct pld_task_t {
+  /**
+   * 0 is no task.
+   */
+  uint32_t id;
+} pld_task_t;
 
 /**
  * A mutable scalar.
@@ -621,16 +666,6 @@ typedef uint32_t pld_notify_op_t;
 typedef uint32_t pld_wait_cmp_t;
 
 /**
- * A comm domain: ranks that share windows, and number each other 0, 1, and so on.
- */
-typedef struct pld_domain_t {
-  /**
-   * 0 is no domain.
-   */
-  uint32_t id;
-} pld_domain_t;
-
-/**
  * A window buffer: symmetric memory of the same size on every rank.
  */
 typedef struct pld_buffer_t {
@@ -639,6 +674,95 @@ typedef struct pld_buffer_t {
    */
   uint32_t id;
 } pld_buffer_t;
+
+/**
+ * A tensor as a function of the engine sees it: memory of the rank that the call is about.
+ */
+typedef struct pld_task_tensor_t {
+  /**
+   * Its first element. Only what the argument's direction says may be done with it.
+   */
+  void *data;
+  /**
+   * Element type.
+   */
+  pld_dtype_t dtype;
+  /**
+   * Number of dimensions.
+   */
+  uint32_t ndims;
+  /**
+   * Extents, outermost first, in elements.
+   */
+  const int64_t *shape;
+  /**
+   * Distances between neighbours in each dimension, in elements: a slice has gaps.
+   */
+  const int64_t *strides;
+} pld_task_tensor_t;
+
+/**
+ * What a call of a function of the engine is about. It lives until the function returns.
+ */
+typedef struct pld_task_context_t {
+  /**
+   * The library's `sizeof(pld_task_context_t)`: a newer one may have more fields.
+   */
+  uint32_t struct_size;
+  /**
+   * The rank; for a host task the first rank of the process.
+   */
+  uint32_t rank;
+  /**
+   * Number of ranks of the world.
+   */
+  uint32_t nranks;
+  /**
+   * Which of the rank's cores makes the call, from 0.
+   */
+  uint32_t core;
+  /**
+   * The block, from 0.
+   */
+  int64_t block;
+  /**
+   * Number of blocks.
+   */
+  int64_t blocks;
+  /**
+   * The launch of the executable, from 1.
+   */
+  uint64_t launch;
+  /**
+   * Name of the function in the program.
+   */
+  const char *name;
+  /**
+   * The tensors among the arguments, in order: see `pld_context_tensor`.
+   */
+  const struct pld_task_tensor_t *tensors;
+  /**
+   * Number of tensors.
+   */
+  size_t ntensors;
+  /**
+   * The values among the arguments, in order: see `pld_context_int` and `pld_context_float`.
+   */
+  const int64_t *scalars;
+  /**
+   * Number of values.
+   */
+  size_t nscalars;
+} pld_task_context_t;
+
+/**
+ * A function of the engine. Returns 0 if all went well; anything else ends the launch on every rank.
+ *
+ * It may be called by several threads at once: the ranks of one process, the cores of a rank, the blocks of a grid. It
+ * must not throw or jump out, nor wait for another task or rank. No lock is held meanwhile. Of the library it may call
+ * what is callable from any thread and neither blocks nor is collective, such as `pld_world_abort`.
+ */
+typedef int32_t (*pld_callback_fn)(const struct pld_task_context_t *context, void *user_data);
 
 /**
  * What an argument is: a value of `enum pld_arg_kind`.
@@ -708,6 +832,42 @@ typedef struct pld_arg_t {
 } pld_arg_t;
 
 /**
+ * An argument of a function of the engine, made by `pld_in`, `pld_out`, `pld_inout` or `pld_value`.
+ */
+typedef struct pld_callback_arg_t {
+  /**
+   * What is done with the tensor; 0 for a value.
+   */
+  pld_direction_t direction;
+  /**
+   * The tensor.
+   */
+  struct pld_tensor_t tensor;
+  /**
+   * The value.
+   */
+  struct pld_scalar_t scalar;
+} pld_callback_arg_t;
+
+/**
+ * A function for a name of a program: see `pld_compile_options_t`.
+ */
+typedef struct pld_callback_t {
+  /**
+   * The name of extern or host tasks.
+   */
+  const char *name;
+  /**
+   * The function.
+   */
+  pld_callback_fn function;
+  /**
+   * Passed to it.
+   */
+  void *user_data;
+} pld_callback_t;
+
+/**
  * Options of `pld_compile`. `pld_compile_options_init` sets the size; 0 is the default everywhere else.
  */
 typedef struct pld_compile_options_t {
@@ -725,6 +885,15 @@ typedef struct pld_compile_options_t {
    * undefined behaviour.
    */
   uint32_t unchecked;
+  /**
+   * Functions for extern and host tasks, by name, in place of those that the program was built with: a program that
+   * was parsed has none.
+   */
+  const pld_callback_t *callbacks;
+  /**
+   * Number of `callbacks`.
+   */
+  size_t ncallbacks;
 } pld_compile_options_t;
 
 /**
@@ -749,6 +918,72 @@ typedef struct pld_operand_t {
    */
   struct pld_scalar_t scalar;
 } pld_operand_t;
+
+/**
+ * A comparison: a value of `enum pld_cmp`.
+ */
+typedef uint32_t pld_cmp_t;
+
+/**
+ * One element of a tensor, compared with a number when the task could begin: unless it holds, the task is over without
+ * having run. Made by `pld_predicate`.
+ */
+typedef struct pld_predicate_t {
+  /**
+   * A tensor of integers or bools.
+   */
+  struct pld_tensor_t tensor;
+  /**
+   * How the element is compared.
+   */
+  pld_cmp_t cmp;
+  /**
+   * The element.
+   */
+  const pld_scalar_t *offsets;
+  /**
+   * Number of offsets.
+   */
+  size_t noffsets;
+  /**
+   * What it is compared with.
+   */
+  int64_t value;
+} pld_predicate_t;
+
+/**
+ * What a task is told besides its body. Made by `pld_task_defaults` or `pld_deps`, or for one call by `PLD_DEPS`.
+ */
+typedef struct pld_task_options_t {
+  /**
+   * `sizeof(pld_task_options_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * Other than 0: targets that stage tasks ahead may stage those that wait for this one. Never changes a result.
+   */
+  uint32_t allow_early_resolve;
+  /**
+   * Tasks that come first, whatever they touch: see `pld_at_begin`.
+   */
+  const pld_task_t *deps;
+  /**
+   * Number of `deps`.
+   */
+  size_t ndeps;
+  /**
+   * Tensors, or slices, whose accesses by this task order nothing.
+   */
+  const pld_tensor_t *no_dep;
+  /**
+   * Number of `no_dep`.
+   */
+  size_t n_no_dep;
+  /**
+   * If not NULL, the task runs only if this holds.
+   */
+  const pld_predicate_t *predicate;
+} pld_task_options_t;
 
 /**
  * How ranks reach each other's memory: a value of `enum pld_transport`.
@@ -938,6 +1173,21 @@ pld_status_t pld_program_print(const struct pld_program_t *p,
                                void *user_data);
 
 /**
+ * Writes the task graph of every entry of the finished program: which task waits for which, by `deps` or because both
+ * touch something, as far as that is known before the program runs (offsets that only a launch knows count as
+ * touching). `nranks` is the number of ranks, or 0 if it is open. Local; any number of threads may do it at once.
+ *
+ * Errors: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_IO` if `write`
+ * returned other than 0.
+ */
+PLD_API
+pld_status_t pld_program_graph(const struct pld_program_t *p,
+                               uint32_t nranks,
+                               pld_graph_format_t format,
+                               pld_write_fn write,
+                               void *user_data);
+
+/**
  * Frees a program, finished or not; NULL is ignored. What was compiled from it stays as it is. Local; nobody else
  * may use the program any more.
  */
@@ -981,11 +1231,9 @@ pld_dim_t pld_dim_of(struct pld_program_t *p,
 PLD_API struct pld_scalar_t pld_dim_value(struct pld_program_t *p, pld_dim_t dim);
 
 /**
- * The number of ranks of the world, as a scalar of type `i64`; the same as `pld_dim_value(p, PLD_WORLD)`. Where windows
- * are shared by some of the ranks only, `pld_nranks` counts those.
+ * The number of ranks of the world, as a scalar of type `i64`; the same as `pld_dim_value(p, PLD_WORLD)`.
  */
-PLD_API
-struct pld_scalar_t pld_world_size(struct pld_program_t *p);
+PLD_API struct pld_scalar_t pld_world_size(struct pld_program_t *p);
 
 /**
  * Begins an entry: parameters first, then tasks. `pld_entry_end` ends it. Entries stand side by side, before the host
@@ -1028,17 +1276,77 @@ struct pld_tensor_t pld_param_window(struct pld_program_t *p,
 PLD_API struct pld_scalar_t pld_param_scalar(struct pld_program_t *p, const char *name, pld_dtype_t dtype);
 
 /**
+ * Sets all options to their defaults. `size` is `sizeof(pld_task_options_t)` in the caller's header. Local; callable
+ * from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+ */
+PLD_API
+pld_status_t pld_task_options_init(pld_task_options_t *options,
+                                   size_t size);
+
+/**
  * Begins a task of the open entry: the only place of loads, stores, transfers, signals and tile arithmetic. The name
- * appears in reports. `pld_task_end` ends it.
+ * appears in reports. `options` may be NULL. `pld_task_end` ends it.
+ *
+ * Tasks of an entry run in any order that keeps this: a task waits for the tasks before it that wrote what it touches
+ * or touched what it writes (a put, remote store or notify writes its target, whoever the peer is), and for its
+ * `deps`. A task that stands before in the same or an enclosing block counts with its latest instance, one inside an
+ * earlier loop or if with all its instances so far, of which there may be none.
  */
 PLD_API
 void pld_at_begin(struct pld_program_t *p,
-                  const char *name);
+                  const char *name,
+                  const pld_task_options_t *options);
+
+/**
+ * Begins a task that is a grid of `blocks` blocks, and returns which of them runs: 0 to `blocks - 1`. The blocks run in
+ * any order, also at the same time; the task is over when all are. Otherwise as `pld_at_begin`.
+ */
+PLD_API
+struct pld_scalar_t pld_spmd_begin(struct pld_program_t *p,
+                                   const char *name,
+                                   struct pld_scalar_t blocks,
+                                   const pld_task_options_t *options);
+
+/**
+ * The block of the open grid, as `pld_spmd_begin` returned it.
+ */
+PLD_API struct pld_scalar_t pld_block_index(struct pld_program_t *p);
 
 /**
  * Ends the task.
  */
-PLD_API void pld_task_end(struct pld_program_t *p);
+PLD_API struct pld_task_t pld_task_end(struct pld_program_t *p);
+
+/**
+ * A task that does nothing: it is over when its `deps` are, and stands for all of them. `PLD_TASKS` writes the list.
+ */
+PLD_API
+struct pld_task_t pld_join(struct pld_program_t *p,
+                           const char *name,
+                           const pld_task_t *deps,
+                           size_t ndeps);
+
+/**
+ * Gives a task's id a name, which the program's text shows where others depend on it.
+ */
+PLD_API void pld_task_name(struct pld_program_t *p, struct pld_task_t task, const char *name);
+
+/**
+ * Begins a part of the entry in which tasks wait for their `deps` only, and no other task waits for what they touch.
+ * Not inside another one. `pld_manual_end` ends it.
+ */
+PLD_API
+void pld_manual_begin(struct pld_program_t *p);
+
+/**
+ * Ends the manual part.
+ */
+PLD_API void pld_manual_end(struct pld_program_t *p);
+
+/**
+ * Nobody's accesses to this parameter, or to slices of it, order any tasks.
+ */
+PLD_API void pld_manual_dep(struct pld_program_t *p, struct pld_tensor_t tensor);
 
 /**
  * `a + b`. Integers wrap; `i32` with `i64` gives `i64`; an integer of `PLD_INT` takes the other operand's type.
@@ -1503,11 +1811,9 @@ void pld_remote_store(struct pld_program_t *p,
                       pld_atomic_t atomic);
 
 /**
- * This rank's number in the window's domain, an `i32`, in entries only. For a window of the whole world: the rank.
+ * This rank's index in the window's domain, an `i32`. For a window of the whole world: the rank.
  */
-PLD_API
-struct pld_scalar_t pld_rank(struct pld_program_t *p,
-                             struct pld_tensor_t window);
+PLD_API struct pld_scalar_t pld_rank(struct pld_program_t *p, struct pld_tensor_t window);
 
 /**
  * The number of ranks of the window's domain, an `i32`.
@@ -1542,28 +1848,19 @@ void pld_wait(struct pld_program_t *p,
               pld_wait_cmp_t cmp);
 
 /**
- * Names the ranks of a comm domain, one by one. A rank's number in the domain, as peers and `pld_rank` use it, is its
- * place in the list. Ranks are made of numbers, the world size and constants; the list may be NULL if `nranks` is 0.
+ * Lets the task be over only when this rank's cell at `offsets` of the `i32` window is `expected` or more; see
+ * `pld_notify`. Does not block: the task's code goes on and ends, the core is free, and the tasks that depend on this
+ * one begin when all its conditions hold. What the notifiers published is visible to them.
  *
- * Every rank of the world makes the same call, member or not: the host driver is one program for all of them.
- * `pld_program_finish`, or `pld_compile` once the size of the world is known, refuses an empty domain, a rank that is
- * named twice or does not exist, a dispatch of one of the domain's windows to another rank, and a member without one.
+ * Inside a task that does nothing else: begun by `pld_at_begin`, without predicate or `allow_early_resolve`; scalar
+ * code, and at most 64 of these conditions, on window parameters themselves. Counters only grow, from 0 up.
  */
 PLD_API
-struct pld_domain_t pld_domain_create(struct pld_program_t *p,
-                                      const char *name,
-                                      const pld_scalar_t *ranks,
-                                      size_t nranks);
-
-/**
- * Names the ranks of a comm domain: from `first` up to, but without, `end`, numbered from 0. As `pld_domain_create`
- * otherwise.
- */
-PLD_API
-struct pld_domain_t pld_domain_range(struct pld_program_t *p,
-                                     const char *name,
-                                     struct pld_scalar_t first,
-                                     struct pld_scalar_t end);
+void pld_defer_wait(struct pld_program_t *p,
+                    struct pld_tensor_t window,
+                    const pld_scalar_t *offsets,
+                    size_t noffsets,
+                    struct pld_scalar_t expected);
 
 /**
  * A tensor parameter of the host driver: an argument of a launch. If its first extent is `PLD_WORLD` and it is sliced
@@ -1584,8 +1881,7 @@ struct pld_tensor_t pld_host_tensor(struct pld_program_t *p,
 PLD_API struct pld_scalar_t pld_host_scalar(struct pld_program_t *p, const char *name, pld_dtype_t dtype);
 
 /**
- * Reserves a window buffer of this shape and element type on every rank. It begins zeroed. The ranks that number each
- * other in it, its domain, are those to which its views are dispatched.
+ * Reserves a window buffer of this shape and element type on every rank. It begins zeroed.
  */
 PLD_API
 struct pld_buffer_t pld_alloc_window(struct pld_program_t *p,
@@ -1602,26 +1898,6 @@ PLD_API
 struct pld_buffer_t pld_alloc_window_bytes(struct pld_program_t *p,
                                            const char *name,
                                            struct pld_scalar_t bytes);
-
-/**
- * Reserves a window buffer of this shape and element type for the ranks of a domain. As `pld_alloc_window` otherwise.
- */
-PLD_API
-struct pld_buffer_t pld_alloc_window_in(struct pld_program_t *p,
-                                        struct pld_domain_t domain,
-                                        const char *name,
-                                        pld_dtype_t dtype,
-                                        const pld_dim_t *dims,
-                                        size_t ndims);
-
-/**
- * Reserves a window buffer of this many bytes for the ranks of a domain. As `pld_alloc_window_bytes` otherwise.
- */
-PLD_API
-struct pld_buffer_t pld_alloc_window_bytes_in(struct pld_program_t *p,
-                                              struct pld_domain_t domain,
-                                              const char *name,
-                                              struct pld_scalar_t bytes);
 
 /**
  * A view of a window buffer, which can be passed to window parameters. It takes the name of the parameter unless
@@ -1666,6 +1942,37 @@ void pld_dispatch(struct pld_program_t *p,
                   struct pld_scalar_t device,
                   const pld_operand_t *args,
                   size_t nargs);
+
+/**
+ * A task of the open entry that is the engine's own function: once for each of `blocks` blocks (`PLD_INT(1)` for one).
+ * It waits for other tasks, and they for it, by its `options` and by what `args` say is done with the tensors. A window
+ * among them is this rank's memory. `PLD_CALLBACK_ARGS` writes the list.
+ *
+ * `name` names the function, in text too: the same name in a program is the same function with arguments of the same
+ * kinds. `function` may be NULL if it is given to `pld_compile`.
+ */
+PLD_API
+struct pld_task_t pld_extern_task(struct pld_program_t *p,
+                                  const char *name,
+                                  pld_callback_fn function,
+                                  void *user_data,
+                                  const pld_callback_arg_t *args,
+                                  size_t nargs,
+                                  struct pld_scalar_t blocks,
+                                  const pld_task_options_t *options);
+
+/**
+ * The engine's own function on the host, once a launch and process: after all dispatches of the host driver, when the
+ * ranks of this process have done their part. Tensors are those of the host driver, whole. Otherwise as
+ * `pld_extern_task`.
+ */
+PLD_API
+void pld_host_task(struct pld_program_t *p,
+                   const char *name,
+                   pld_callback_fn function,
+                   void *user_data,
+                   const pld_callback_arg_t *args,
+                   size_t nargs);
 
 /**
  * Sets all options to their defaults. `size` is `sizeof(pld_world_options_t)` in the caller's header. Local; callable
@@ -1745,7 +2052,8 @@ pld_status_t pld_compile_options_init(pld_compile_options_t *options,
  * until all have. `options` may be NULL. The program may be destroyed afterwards. The caller owns the executable and
  * destroys it with `pld_executable_destroy`.
  *
- * Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_VERIFY`,
+ * Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_INVALID_ARGUMENT` if
+ * an extern or host task has no function or a callback belongs to none of them, `PLD_ERR_VERIFY`,
  * `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH`, `PLD_ERR_NO_SPACE`, `PLD_ERR_TIMEOUT`, or what ended the world.
  */
 PLD_API
@@ -1846,6 +2154,18 @@ PLD_API void pld_run_destroy(struct pld_run_t *run);
 /** Operands of a dispatch, such as `PLD_ARGS(pld_of_tensor(x), pld_of_scalar(r))`. */
 #define PLD_ARGS(...) PLD_LIST_(pld_operand_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
 
+/** Tasks, such as `PLD_TASKS(push, arrived)`. */
+#define PLD_TASKS(...) PLD_LIST_(pld_task_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
+/** Options of one task that has these deps: `PLD_DEPS(push)` is the `const pld_task_options_t *` of `pld_deps`. */
+#define PLD_DEPS(...) PLD_LIST_(pld_task_options_t, pld_deps(PLD_TASKS(__VA_ARGS__)))
+
+/** Tensors, such as the `no_dep` of a task's options. */
+#define PLD_TENSORS(...) PLD_LIST_(pld_tensor_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
+/** Arguments of an extern or host task, such as `PLD_CALLBACK_ARGS(pld_in(x), pld_out(y), pld_value(n))`. */
+#define PLD_CALLBACK_ARGS(...) PLD_LIST_(pld_callback_arg_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
 /** The part that one put or get moves: `PLD_REGION(PLD_AT(row, PLD_INT(0)), PLD_AT(t, PLD_INT(0)), PLD_DIMS(1, D))`
     is the `const pld_transfer_t *` of `pld_region`. */
 #define PLD_REGION(...) PLD_LIST_(pld_transfer_t, pld_region(__VA_ARGS__))
@@ -1875,6 +2195,85 @@ static inline pld_operand_t pld_of_scalar(pld_scalar_t scalar) {
   pld_operand_t o = {PLD_OPERAND_SCALAR, {0}, {0, 0, 0}};
   o.scalar = scalar;
   return o;
+}
+
+/** Options of a task that are all defaults; set what should be otherwise. */
+static inline pld_task_options_t pld_task_defaults(void) {
+  pld_task_options_t o;
+  o.struct_size = (uint32_t)sizeof o;
+  o.allow_early_resolve = 0;
+  o.deps = NULL;
+  o.ndeps = 0;
+  o.no_dep = NULL;
+  o.n_no_dep = 0;
+  o.predicate = NULL;
+  return o;
+}
+
+/** Options of a task that comes after these; the list must live as long as the options are used. */
+static inline pld_task_options_t pld_deps(const pld_task_t *deps, size_t ndeps) {
+  pld_task_options_t o = pld_task_defaults();
+  o.deps = deps;
+  o.ndeps = ndeps;
+  return o;
+}
+
+/** What must hold for a task to run: `pld_predicate(count, PLD_AT(PLD_INT(0)), PLD_CMP_NE, 0)`. The offsets must live
+    as long as the predicate is used. */
+static inline pld_predicate_t pld_predicate(pld_tensor_t tensor, const pld_scalar_t *offsets, size_t noffsets,
+                                            pld_cmp_t cmp, int64_t value) {
+  pld_predicate_t c;
+  c.tensor = tensor;
+  c.cmp = cmp;
+  c.offsets = offsets;
+  c.noffsets = noffsets;
+  c.value = value;
+  return c;
+}
+
+/** A tensor as argument of an extern or host task, with what is done to it. */
+static inline pld_callback_arg_t pld_callback_tensor(pld_direction_t direction, pld_tensor_t tensor) {
+  pld_callback_arg_t a = {0, {0}, {0, 0, 0}};
+  a.direction = direction;
+  a.tensor = tensor;
+  return a;
+}
+
+/** A tensor that the function reads. */
+static inline pld_callback_arg_t pld_in(pld_tensor_t tensor) { return pld_callback_tensor(PLD_IN, tensor); }
+
+/** A tensor that the function writes. */
+static inline pld_callback_arg_t pld_out(pld_tensor_t tensor) { return pld_callback_tensor(PLD_OUT, tensor); }
+
+/** A tensor that the function reads and writes. */
+static inline pld_callback_arg_t pld_inout(pld_tensor_t tensor) { return pld_callback_tensor(PLD_INOUT, tensor); }
+
+/** A scalar as argument of an extern or host task. */
+static inline pld_callback_arg_t pld_value(pld_scalar_t scalar) {
+  pld_callback_arg_t a = {0, {0}, {0, 0, 0}};
+  a.scalar = scalar;
+  return a;
+}
+
+/** In a function of the engine: its tensor number `index`, counted without the values; NULL if there is none. */
+static inline const pld_task_tensor_t *pld_context_tensor(const pld_task_context_t *context, size_t index) {
+  return index < context->ntensors ? &context->tensors[index] : NULL;
+}
+
+/** In a function of the engine: its value number `index`, counted without the tensors, of type `i32`, `i64` or `bool`;
+    0 if there is none. */
+static inline int64_t pld_context_int(const pld_task_context_t *context, size_t index) {
+  return index < context->nscalars ? context->scalars[index] : 0;
+}
+
+/** In a function of the engine: its value number `index`, counted without the tensors, of type `f32`; 0 if there is
+    none. */
+static inline double pld_context_float(const pld_task_context_t *context, size_t index) {
+  const int64_t bits = pld_context_int(context, index);
+  double value = 0;
+  size_t i;
+  for (i = 0; i < sizeof value; i++) ((unsigned char *)&value)[i] = ((const unsigned char *)&bits)[i];
+  return value;
 }
 
 /** A transfer that moves all of its tensors; set `atomic`, `chunk_rows`, `chunk_cols` or `pipeline` where wanted. */
@@ -1997,7 +2396,14 @@ static inline pld_arg_t pld_arg_bool(int value) {
 #define pld_param_window(p, ...) pld_param_window(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_param_scalar(p, ...) pld_param_scalar(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_at_begin(p, ...) pld_at_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_spmd_begin(p, ...) pld_spmd_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_block_index(p) pld_block_index(pld_loc(p, __FILE__, __LINE__))
 #define pld_task_end(p) pld_task_end(pld_loc(p, __FILE__, __LINE__))
+#define pld_join(p, ...) pld_join(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_task_name(p, ...) pld_task_name(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_manual_begin(p) pld_manual_begin(pld_loc(p, __FILE__, __LINE__))
+#define pld_manual_end(p) pld_manual_end(pld_loc(p, __FILE__, __LINE__))
+#define pld_manual_dep(p, ...) pld_manual_dep(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_add(p, ...) pld_add(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_sub(p, ...) pld_sub(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_mul(p, ...) pld_mul(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
@@ -2069,19 +2475,18 @@ static inline pld_arg_t pld_arg_bool(int value) {
 #define pld_nranks(p, ...) pld_nranks(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_notify(p, ...) pld_notify(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_wait(p, ...) pld_wait(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
-#define pld_domain_create(p, ...) pld_domain_create(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
-#define pld_domain_range(p, ...) pld_domain_range(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_defer_wait(p, ...) pld_defer_wait(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_host_tensor(p, ...) pld_host_tensor(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_host_scalar(p, ...) pld_host_scalar(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_alloc_window(p, ...) pld_alloc_window(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_alloc_window_bytes(p, ...) pld_alloc_window_bytes(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
-#define pld_alloc_window_in(p, ...) pld_alloc_window_in(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
-#define pld_alloc_window_bytes_in(p, ...) pld_alloc_window_bytes_in(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_window(p, ...) pld_window(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_ranks_begin(p, ...) pld_ranks_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_ranks_end(p) pld_ranks_end(pld_loc(p, __FILE__, __LINE__))
 #define pld_slice_rank(p, ...) pld_slice_rank(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_dispatch(p, ...) pld_dispatch(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_extern_task(p, ...) pld_extern_task(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_host_task(p, ...) pld_host_task(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #endif
 
 #endif  /* PLD_H */

@@ -21,6 +21,7 @@ const NOUNS: &[&str] = &[
     "signal",
     "domain",
     "host",
+    "callback",
     "log",
     "world",
     "arg",

@@ -101,10 +101,10 @@ impl Reader<'_> {
     fn op(&mut self, op: Op) {
         let kind = &self.program.ops[op].kind;
         *self.meaning.ops.entry(kind.name()).or_default() += 1;
+        if let Some(index) = kind.index() {
+            self.number(&index.to_string());
+        }
         match *kind {
-            OpKind::For { index, .. } | OpKind::Ranks { index, .. } => {
-                self.number(&index.to_string());
-            }
             OpKind::Slice { dst, .. } | OpKind::Window { dst, .. } => {
                 let id = format!("{} {}", self.number(&dst.to_string()), self.tensor_data(dst));
                 self.known.insert(dst.to_string(), id);
@@ -179,12 +179,14 @@ impl Reader<'_> {
                 }
                 ("domain", Ok(n)) => {
                     let ranks = match &self.program.domains[Domain::from_u32(n)].ranks {
-                        program::DomainRanks::Range(first, end) => self.shape(&[*first, *end]),
-                        program::DomainRanks::List(ranks) => self.shape(ranks),
+                        program::DomainRanks::Range(first, end) => self.shape(&Shape::from_slice(&[*first, *end])),
+                        program::DomainRanks::List(ranks) => self.shape(&Shape::from_slice(ranks)),
                     };
                     out += &format!("{} {ranks}", self.number(word));
                 }
-                ("task", Ok(n)) => out += &self.program.tasks[Task::from_u32(n)].name,
+                ("task", Ok(n)) => {
+                    out += &format!("{} {}", self.number(word), self.program.tasks[Task::from_u32(n)].name);
+                }
                 ("block", Ok(_)) => {}
                 _ => out += word,
             }

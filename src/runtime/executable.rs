@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::args::{Signature, Table};
-use super::callback::Callback;
+use super::callback::{self, Callback};
 use super::cells::Cells;
 use super::core::Core;
 use super::hooks;
@@ -28,7 +28,7 @@ pub struct CompileOptions {
     pub persistent: bool,
     /// Leave out the checks of offsets and peers that are only known when the program runs.
     pub unchecked: bool,
-    /// The engine's functions, by their names in the program.
+    /// The engine's functions, by their names in the program; of several for one name the last counts.
     pub callbacks: Vec<(String, Callback)>,
 }
 
@@ -42,6 +42,7 @@ pub struct Executable {
 /// What is left of a program when it is compiled.
 pub(super) struct Routine {
     pub(super) driver: Driver,
+    pub(super) host_tasks: Option<Driver>,
     pub(super) scratch_bytes: usize,
     pub(super) sites: Vec<Site>,
     pub(super) tasks: Vec<TaskCode>,
@@ -90,6 +91,7 @@ impl Executable {
             let code = cpu::compile(program, binding, hooks)?;
             Ok(Routine {
                 driver: code.driver,
+                host_tasks: code.host_tasks,
                 scratch_bytes: code.scratch_bytes,
                 sites: code.sites.clone(),
                 tasks: code.tasks.clone(),
@@ -112,6 +114,7 @@ impl Executable {
         let nranks = core.nranks;
 
         let prepared = check(nranks)
+            .and_then(|()| callback::check(program, &options.callbacks))
             .and_then(|()| Ok((plan_windows(program, nranks)?, Signature::new(program, nranks, core.rank)?)));
         let mine = prepared.as_ref().map(|(layout, _)| description(program, layout, options));
         agree(core, &program.name, mine.map_err(Clone::clone))?;
@@ -128,7 +131,7 @@ impl Executable {
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
             let scratch: Result<_> = core.local.clone().map(|_| Scratch::new(routine.scratch_bytes)).collect();
-            let callbacks = bind(&routine.functions, &options.callbacks)?;
+            let callbacks = callback::by_number(&routine.functions, &options.callbacks)?;
             Ok((routine, scratch?, callbacks))
         });
         agree(core, &program.name, compiled.as_ref().map(|_| "compiled".into()).map_err(Clone::clone))?;
@@ -147,19 +150,6 @@ impl Executable {
         });
         Ok(Arc::new(Executable { image, world: world.clone() }))
     }
-}
-
-/// The engine's functions by number.
-fn bind(functions: &[FunctionCode], given: &[(String, Callback)]) -> Result<Box<[(CString, Callback)]>> {
-    let bind = |function: &FunctionCode| {
-        // The last one counts, so that options override what the program brings along.
-        let found = given.iter().rev().find(|(name, _)| *name == function.name);
-        let (_, callback) =
-            found.ok_or_else(|| Error::invalid(format!("no function is given for {}", function.name)))?;
-        let name = CString::new(function.name.clone()).map_err(|_| Error::invalid("a name with a NUL"))?;
-        Ok((name, *callback))
-    };
-    functions.iter().map(bind).collect()
 }
 
 /// Everything that the verifier finds wrong, now that the world is known.

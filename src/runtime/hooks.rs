@@ -70,7 +70,7 @@ unsafe fn context<'a>(frame: *mut Frame) -> &'a Context<'a> {
 }
 
 /// Nothing unwinds into generated code: a panic fails the launch.
-fn guarded<R>(context: &Context, failed: R, act: impl FnOnce() -> R) -> R {
+pub(super) fn guarded<R>(context: &Context, failed: R, act: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
         context.core.fail_internal(context.rank, &*panic);
         failed
@@ -180,7 +180,12 @@ unsafe extern "C" fn callback(
     Exit::Failed as i32
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// Of the driver of a rank.
+    pub(super) fn new(core: &'a Core, image: &'a Image, launch: u64, rank: u32) -> Self {
+        Self { core, image, launch, rank, lane: 0, task: None, stop: None }
+    }
+
     fn tasks(&self) -> &super::tasks::Tasks {
         self.core.tasks(self.rank)
     }
