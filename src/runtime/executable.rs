@@ -157,8 +157,7 @@ fn bind(functions: &[FunctionCode], given: &[(String, Callback)]) -> Result<Box<
     let bind = |function: &FunctionCode| {
         // The last one counts, so that options override what the program brings along.
         let found = given.iter().rev().find(|(name, _)| *name == function.name);
-        let (_, callback) =
-            found.ok_or_else(|| Error::invalid(format!("no function is given for {}", function.name)))?;
+        let (_, callback) = found.expect("every name has a function, callback::check says");
         let name = CString::new(function.name.clone()).map_err(|_| Error::invalid("a name with a NUL"))?;
         Ok((name, *callback))
     };
