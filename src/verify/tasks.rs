@@ -231,7 +231,7 @@ fn unanchored(cx: &mut Context, before: &[Seen], op: Op, wait: Op) {
         format!("begin it after what its peers wait for: deps [{anchor}]; or wait with defer_wait, which holds none");
     cx.find(&rules::UNANCHORED_WAIT, op, message)
         .note(format!("{}{}", names.op(wait), names.at(wait)))
-        .note("it has no deps, and touches nothing that a task before it touches")
+        .note("it has no deps, and none follow from what it touches")
         .hint(hint);
 }
 
