@@ -213,6 +213,20 @@ typedef enum pld_dtype {
 } pld_dtype;
 
 /**
+ * Values of `pld_graph_format_t`.
+ */
+typedef enum pld_graph_format {
+  /**
+   * A line for each task, with the tasks that it waits for and why.
+   */
+  PLD_GRAPH_TEXT = 1,
+  /**
+   * The input of Graphviz' `dot`. Dashed edges go from one turn of a loop to the next.
+   */
+  PLD_GRAPH_DOT = 2,
+} pld_graph_format;
+
+/**
  * Values of `pld_log_level_t`.
  */
 typedef enum pld_log_level {
