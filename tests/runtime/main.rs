@@ -3,6 +3,7 @@
 
 mod arguments;
 mod documents;
+mod domains;
 mod losses;
 mod processes;
 mod programs;
