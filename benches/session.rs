@@ -101,7 +101,7 @@ impl World {
 
     /// Compiles a program for this world.
     pub fn compile(&self, program: &Program, persistent: bool) -> Result<Executable, String> {
-        // SAFETY: all fields may be 0.
+        // SAFETY: zeros are defaults in every field.
         let mut options: pld_compile_options_t = unsafe { zeroed() };
         options.struct_size = size_of_val(&options) as u32;
         options.persistent = persistent.into();

@@ -115,7 +115,7 @@ pub extern "C" fn pld_compile(
 /// Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
 /// alignment or aliasing of the arguments), `PLD_ERR_BUSY` (also for a resident that is being copied),
 /// `PLD_ERR_FORKED`. Errors that end the launch on every rank, the same everywhere: `PLD_ERR_TIMEOUT`,
-/// `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`; and those that end the world too: `PLD_ERR_PEER_LOST`,
+/// `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_CALLBACK`; and those that end the world too: `PLD_ERR_PEER_LOST`,
 /// `PLD_ERR_ABORTED`. The contents of outputs are then undefined.
 ///
 /// A rank that had done its part when another one failed gets the error from its next call, which does nothing else. The
