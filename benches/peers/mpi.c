@@ -262,7 +262,7 @@ static void moe_layer(void) {
 
   for (int source = 0, row = 0; source < ranks; source++)
     for (int e = 0; e < EXPERTS; e++)
-      for (int i = 0; i < arriving[source][e]; i++, row++) 
+      for (int i = 0; i < arriving[source][e]; i++, row++)
         expert_row(e, &moe.received[row], moe.received_aux[row].scale, &moe.made[row]);
 
   parts(&sent, arriving_rows, sizeof(Made));
