@@ -25,7 +25,7 @@ use super::hooks::{Context, Pending};
 use crate::codegen::cpu::abi::{Frame, SUBMIT_FAILED};
 use crate::error::{Error, ErrorKind, Result};
 
-/// With more pending tasks than this, and again with each doubling, submission pauses: what the first ones wait for may
+/// Submission pauses when there are twice as many pending tasks, and at each doubling: what the first ones wait for may
 /// come any moment.
 const LOOK_AHEAD: usize = 64;
 
