@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::board::Board;
 use crate::limits;
@@ -136,4 +137,9 @@ pub fn microseconds<E>(times: u32, mut call: impl FnMut(u32) -> Result<(), E>) -
         call(i)?;
     }
     Ok(begin.elapsed().as_secs_f64() * 1e6 / f64::from(times))
+}
+
+/// CPU time that all threads of this process have used.
+pub fn cpu_time() -> Duration {
+    clock_gettime(ClockId::ProcessCPUTime).try_into().expect("a clock that began at 0")
 }

@@ -35,6 +35,8 @@ pub enum Target {
     OverLimit(f64),
     /// Better than every peer.
     AheadOfPeers,
+    /// This many times better than every peer.
+    TimesAheadOfPeers(f64),
     /// At most this many times the limit, and better than every peer.
     TimesLimitAheadOfPeers(f64),
 }
@@ -93,6 +95,11 @@ impl Unit {
         }
     }
 
+    /// What is `factor` times as good as `value`.
+    fn improved(self, value: f64, factor: f64) -> f64 {
+        if self.better(1.0, 0.0) { value * factor } else { value / factor }
+    }
+
     /// The best of some values.
     pub fn best(self, values: impl IntoIterator<Item = f64>) -> Option<f64> {
         values.into_iter().reduce(|a, b| if self.better(b, a) { b } else { a })
@@ -110,6 +117,7 @@ impl Target {
             Target::TimesLimit(factor) => limit.map(|limit| reaches(limit * factor)),
             Target::OverLimit(more) => limit.map(|limit| reaches(limit + more)),
             Target::AheadOfPeers => ahead(),
+            Target::TimesAheadOfPeers(factor) => best_peer.map(|peer| reaches(unit.improved(peer, factor))),
             Target::TimesLimitAheadOfPeers(factor) => match (limit.map(|limit| reaches(limit * factor)), ahead()) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
@@ -121,7 +129,7 @@ impl Target {
     /// What `value` is divided by to see how it does: the limit, or the best peer if that is what counts.
     pub fn reference(self, limit: Option<f64>, best_peer: Option<f64>) -> Option<f64> {
         match self {
-            Target::AheadOfPeers => best_peer,
+            Target::AheadOfPeers | Target::TimesAheadOfPeers(_) => best_peer,
             Target::Absolute(_) => None,
             _ => limit,
         }
@@ -136,6 +144,7 @@ impl Target {
             Target::TimesLimit(factor) => format!("{bound} {factor} x limit"),
             Target::OverLimit(more) => format!("{bound} limit + {more} {unit}"),
             Target::AheadOfPeers => "ahead of peers".to_owned(),
+            Target::TimesAheadOfPeers(factor) => format!("ahead of peers by {factor} x"),
             Target::TimesLimitAheadOfPeers(factor) => format!("{bound} {factor} x limit, ahead of peers"),
         }
     }
@@ -172,6 +181,18 @@ mod tests {
         assert_eq!(Target::TimesLimitAheadOfPeers(2.0).met(us, 1.0, Some(1.0), Some(0.9)), Some(false));
         assert_eq!(Target::TimesLimitAheadOfPeers(2.0).met(us, 1.0, Some(1.0), Some(1.1)), Some(true));
         assert_eq!(Target::None.met(us, 1.0, Some(1.0), Some(1.0)), None);
+        assert_eq!(Target::TimesAheadOfPeers(1.5).met(us, 1.0, Some(1.0), None), None);
+    }
+
+    #[test]
+    fn several_times_better_than_peers() {
+        let (us, gb) = (Unit::Microseconds, Unit::GigabytesPerSecond);
+        assert_eq!(Target::TimesAheadOfPeers(1.5).met(us, 2.0, None, Some(3.0)), Some(true));
+        assert_eq!(Target::TimesAheadOfPeers(1.5).met(us, 2.1, None, Some(3.0)), Some(false));
+        assert_eq!(Target::TimesAheadOfPeers(1.5).met(gb, 3.0, None, Some(2.0)), Some(true));
+        assert_eq!(Target::TimesAheadOfPeers(1.5).met(gb, 2.9, None, Some(2.0)), Some(false));
+        assert_eq!(Target::TimesAheadOfPeers(1.5).reference(None, Some(3.0)), Some(3.0));
+        assert_eq!(Target::TimesAheadOfPeers(1.5).text(us), "ahead of peers by 1.5 x");
     }
 
     #[test]

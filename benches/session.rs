@@ -1,15 +1,37 @@
 //! libpld as an engine uses it: through its C interface.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::mem::zeroed;
 use std::ptr::{null, null_mut};
 
+use half::bf16;
 use pld::capi::arg::{pld_arg_kind, pld_arg_t, pld_tensor_arg_t};
+use pld::capi::callback::pld_task_context_t;
 use pld::capi::dtype::pld_dtype;
-use pld::capi::executable::pld_compile_options_t;
 use pld::capi::world::pld_world_options_t;
 
 use crate::rank::{Bench, pin, unpin};
+
+/// A function of the engine.
+pub type Function = unsafe extern "C" fn(context: *const pld_task_context_t, user_data: *mut c_void) -> i32;
+
+/// `pld_callback_t`.
+#[repr(C)]
+struct Callback {
+    name: *const c_char,
+    function: Function,
+    user_data: *mut c_void,
+}
+
+/// The beginning of `pld_compile_options_t`, which is what `struct_size` says.
+#[repr(C)]
+struct CompileOptions {
+    struct_size: u32,
+    persistent: u32,
+    unchecked: u32,
+    callbacks: *const Callback,
+    ncallbacks: usize,
+}
 
 // As `pld.h` declares them; handles are `c_void`.
 #[expect(improper_ctypes, reason = "an argument may point to a resident, which only the library looks into")]
@@ -30,7 +52,7 @@ unsafe extern "C" {
     fn pld_compile(
         p: *const c_void,
         w: *const c_void,
-        options: *const pld_compile_options_t,
+        options: *const CompileOptions,
         out_executable: *mut *mut c_void,
     ) -> i32;
     fn pld_launch(x: *const c_void, args: *const pld_arg_t, nargs: usize) -> i32;
@@ -101,10 +123,26 @@ impl World {
 
     /// Compiles a program for this world.
     pub fn compile(&self, program: &Program, persistent: bool) -> Result<Executable, String> {
-        // SAFETY: zeros are defaults in every field.
-        let mut options: pld_compile_options_t = unsafe { zeroed() };
-        options.struct_size = size_of_val(&options) as u32;
-        options.persistent = persistent.into();
+        self.compile_with(program, persistent, &[])
+    }
+
+    /// The same, with functions for the program's extern tasks.
+    pub fn compile_with(
+        &self,
+        program: &Program,
+        persistent: bool,
+        functions: &[(&CStr, Function)],
+    ) -> Result<Executable, String> {
+        let callback =
+            |&(name, function): &(&CStr, Function)| Callback { name: name.as_ptr(), function, user_data: null_mut() };
+        let callbacks: Vec<Callback> = functions.iter().map(callback).collect();
+        let options = CompileOptions {
+            struct_size: size_of::<CompileOptions>() as u32,
+            persistent: persistent.into(),
+            unchecked: 0,
+            callbacks: callbacks.as_ptr(),
+            ncallbacks: callbacks.len(),
+        };
         let mut executable = null_mut();
         // SAFETY: program and world live, and the options are as they should be.
         check(unsafe { pld_compile(program.0, self.0, &options, &mut executable) })?;
@@ -120,13 +158,35 @@ impl Executable {
     }
 }
 
-/// A tensor of f32 as an argument; `data` has to live until the last launch with it.
-pub fn tensor(data: &mut [f32], shape: &[i64]) -> Arg {
+/// An element of a tensor.
+pub trait Element {
+    /// Its type in programs.
+    const DTYPE: pld_dtype;
+}
+
+impl Element for f32 {
+    const DTYPE: pld_dtype = pld_dtype::PLD_DTYPE_F32;
+}
+
+impl Element for bf16 {
+    const DTYPE: pld_dtype = pld_dtype::PLD_DTYPE_BF16;
+}
+
+impl Element for i8 {
+    const DTYPE: pld_dtype = pld_dtype::PLD_DTYPE_I8;
+}
+
+impl Element for i32 {
+    const DTYPE: pld_dtype = pld_dtype::PLD_DTYPE_I32;
+}
+
+/// A tensor as an argument; `data` has to live until the last launch with it.
+pub fn tensor<T: Element>(data: &mut [T], shape: &[i64]) -> Arg {
     assert_eq!(data.len() as i64, shape.iter().product::<i64>());
     // SAFETY: all fields may be 0.
     let mut tensor: pld_tensor_arg_t = unsafe { zeroed() };
     tensor.data = data.as_mut_ptr().cast();
-    tensor.dtype = pld_dtype::PLD_DTYPE_F32 as u32;
+    tensor.dtype = T::DTYPE as u32;
     tensor.ndims = shape.len() as u32;
     tensor.shape[..shape.len()].copy_from_slice(shape);
     Arg { tensor, ..argument(pld_arg_kind::PLD_ARG_TENSOR) }
@@ -135,6 +195,11 @@ pub fn tensor(data: &mut [f32], shape: &[i64]) -> Arg {
 /// An integer as an argument.
 pub fn int(value: i64) -> Arg {
     Arg { integer: value, ..argument(pld_arg_kind::PLD_ARG_INT) }
+}
+
+/// A bool as an argument.
+pub fn bool(value: bool) -> Arg {
+    Arg { integer: value.into(), ..argument(pld_arg_kind::PLD_ARG_BOOL) }
 }
 
 fn argument(kind: pld_arg_kind) -> Arg {

@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../rows/tasks/engine.h"
+
 enum { REPEATS = 3, TIME_LIMIT = 60, LINE = 256, MAX_ITERATIONS = 20000 };
 static const size_t MAX_BYTES = (size_t)64 << 20;
 
@@ -170,12 +172,164 @@ static double allreduce(long iterations, size_t bytes) {
   return (MPI_Wtime() - begin) / (double)iterations;
 }
 
+// ---- A layer of a mixture of experts ----
+//
+// The same as the program benches/rows/tasks/moe.pld, with the same tokens: rows of int8 go to the experts that they are
+// routed to, with scale, weight and route; rows of bf16 come back and are summed. Buffers are made once, what is sent is
+// packed once, and what arrives is used where it arrives.
+
+enum { MAX_TOKENS = 128, MAX_RANKS = 2, MAX_ROWS = MAX_RANKS * MAX_TOKENS * ROUTES };
+
+typedef struct {
+  float scale, weight;
+  int route;
+} Aux;
+
+static struct {
+  int tokens;
+  Row *x;                 // [tokens]
+  float *scale;           // [tokens]
+  int *expert;            // [tokens][ROUTES]
+  float *weight;          // [tokens][ROUTES]
+  int *place;             // [tokens][ROUTES]: row of the route in what is sent
+  Row *sent, *received;   // by peer and expert; by source and expert
+  Aux *sent_aux, *received_aux;
+  Made *made, *back;      // rows like `received`; rows like `sent`
+  Sum *y;                 // [tokens]
+} moe;
+
+static int moe_expert(int of_rank, int token, int route) {
+  unsigned mixed = (unsigned)(of_rank * moe.tokens + token + 1) * 2654435761u;
+  unsigned step = mixed >> 8 | 1, first = mixed >> 16;
+  return (int)((step * (unsigned)route + first) % (unsigned)(ranks * EXPERTS));
+}
+
+static int moe_element(int token, int at) { return (rank * 37 + token * 11 + at * 3) % 251 - 125; }
+
+static float moe_scale(int token) { return 1.0f / (float)(1 << ((token + rank) % 4)); }
+
+static float moe_weight(int token, int route) { return (float)(1 + (token + 3 * route + rank) % 8) / 32.0f; }
+
+// Byte counts and displacements of MPI_Alltoallv, for rows of so many bytes.
+typedef struct {
+  int counts[MAX_RANKS], places[MAX_RANKS];
+} Parts;
+
+static void parts(Parts *result, const int *rows, int bytes) {
+  int place = 0;
+  for (int peer = 0; peer < ranks; peer++) {
+    result->counts[peer] = rows[peer] * bytes;
+    result->places[peer] = place;
+    place += result->counts[peer];
+  }
+}
+
+static void exchange(const void *from, const Parts *sent, void *to, const Parts *received) {
+  MPI_Alltoallv(from, sent->counts, sent->places, MPI_BYTE, to, received->counts, received->places, MPI_BYTE,
+                MPI_COMM_WORLD);
+}
+
+static void moe_layer(void) {
+  int counts[MAX_RANKS][EXPERTS], arriving[MAX_RANKS][EXPERTS], next[MAX_RANKS * EXPERTS];
+  int rows[MAX_RANKS], arriving_rows[MAX_RANKS];
+  memset(counts, 0, sizeof counts);
+  for (int route = 0; route < moe.tokens * ROUTES; route++) (&counts[0][0])[moe.expert[route]]++;
+  MPI_Alltoall(counts, EXPERTS, MPI_INT, arriving, EXPERTS, MPI_INT, MPI_COMM_WORLD);
+  for (int peer = 0, row = 0; peer < ranks; peer++) {
+    rows[peer] = arriving_rows[peer] = 0;
+    for (int e = 0; e < EXPERTS; e++) {
+      next[peer * EXPERTS + e] = row;
+      row += counts[peer][e];
+      rows[peer] += counts[peer][e];
+      arriving_rows[peer] += arriving[peer][e];
+    }
+  }
+  for (int t = 0; t < moe.tokens; t++) {
+    for (int k = 0; k < ROUTES; k++) {
+      int route = t * ROUTES + k, row = next[moe.expert[route]]++;
+      moe.place[route] = row;
+      memcpy(moe.sent[row], moe.x[t], sizeof(Row));
+      moe.sent_aux[row] = (Aux){moe.scale[t], moe.weight[route], route};
+    }
+  }
+  Parts sent, received;
+  parts(&sent, rows, sizeof(Row));
+  parts(&received, arriving_rows, sizeof(Row));
+  exchange(moe.sent, &sent, moe.received, &received);
+  parts(&sent, rows, sizeof(Aux));
+  parts(&received, arriving_rows, sizeof(Aux));
+  exchange(moe.sent_aux, &sent, moe.received_aux, &received);
+
+  for (int source = 0, row = 0; source < ranks; source++)
+    for (int e = 0; e < EXPERTS; e++)
+      for (int i = 0; i < arriving[source][e]; i++, row++)
+        expert_row(e, &moe.received[row], moe.received_aux[row].scale, &moe.made[row]);
+
+  parts(&sent, arriving_rows, sizeof(Made));
+  parts(&received, rows, sizeof(Made));
+  exchange(moe.made, &sent, moe.back, &received);
+  for (int t = 0; t < moe.tokens; t++) {
+    const Made *routed[ROUTES];
+    for (int k = 0; k < ROUTES; k++) routed[k] = &moe.back[moe.place[t * ROUTES + k]];
+    sum_rows(routed, &moe.weight[t * ROUTES], &moe.y[t]);
+  }
+}
+
+static void moe_check(void) {
+  for (int t = 0; t < moe.tokens; t++)
+    for (int at = 0; at < ELEMENTS; at++) {
+      float sum = 0;
+      for (int k = 0; k < ROUTES; k++)
+        sum += moe_weight(t, k) * (float)moe_element(t, at) * moe_scale(t) * (float)(1 + moe_expert(rank, t, k) % 2);
+      if (moe.y[t][at] != sum) MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+}
+
+static char *allocate(size_t bytes);
+
+static void moe_prepare(int tokens) {
+  if (moe.x == NULL) {
+    size_t routes = (size_t)MAX_TOKENS * ROUTES;
+    moe.x = (Row *)allocate(MAX_TOKENS * sizeof(Row));
+    moe.scale = (float *)allocate(4096);
+    moe.expert = (int *)allocate(routes * sizeof(int));
+    moe.weight = (float *)allocate(routes * sizeof(float));
+    moe.place = (int *)allocate(routes * sizeof(int));
+    moe.sent = (Row *)allocate(routes * sizeof(Row));
+    moe.received = (Row *)allocate(MAX_ROWS * sizeof(Row));
+    moe.sent_aux = (Aux *)allocate(routes * sizeof(Aux));
+    moe.received_aux = (Aux *)allocate(MAX_ROWS * sizeof(Aux));
+    moe.made = (Made *)allocate(MAX_ROWS * sizeof(Made));
+    moe.back = (Made *)allocate(routes * sizeof(Made));
+    moe.y = (Sum *)allocate(MAX_TOKENS * sizeof(Sum));
+  }
+  moe.tokens = tokens;
+  for (int t = 0; t < tokens; t++) {
+    for (int at = 0; at < ELEMENTS; at++) moe.x[t][at] = (signed char)moe_element(t, at);
+    moe.scale[t] = moe_scale(t);
+    for (int k = 0; k < ROUTES; k++) {
+      moe.expert[t * ROUTES + k] = moe_expert(rank, t, k);
+      moe.weight[t * ROUTES + k] = moe_weight(t, k);
+    }
+  }
+}
+
+static double mixture(long iterations, size_t tokens) {
+  if (moe.tokens != (int)tokens) moe_prepare((int)tokens);
+  MPI_Barrier(MPI_COMM_WORLD);
+  double begin = MPI_Wtime();
+  for (long i = 0; i < iterations; i++) moe_layer();
+  double time = (MPI_Wtime() - begin) / (double)iterations;
+  moe_check();
+  return time;
+}
+
 // ---- The series ----
 
 static const struct {
   const char *name;
   double (*measure)(long iterations, size_t bytes);
-  size_t bytes;
+  size_t bytes;          // or tokens
   int bandwidth, ranks;  // ranks it needs; 0: any number
 } SERIES[] = {
     {"put_notify_8", put_notify, 8, 0, 2},
@@ -185,6 +339,9 @@ static const struct {
     {"put_bw_64m", put, (size_t)64 << 20, 1, 2},
     {"allreduce_1k", allreduce, 1024, 0, 0},
     {"barrier", barrier, 0, 0, 0},
+    {"moe_16", mixture, 16, 0, 2},
+    {"moe_64", mixture, 64, 0, 2},
+    {"moe_128", mixture, 128, 0, 2},
 };
 
 static int asked_for(const char *list, const char *name) {

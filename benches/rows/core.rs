@@ -2,11 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use super::limits::copies;
 use crate::limits::{self, CopySpeed, Copying, Signal};
-use crate::rank::{Bench, microseconds};
+use crate::rank::{Bench, cpu_time, microseconds};
 use crate::row::{LIMIT, Row, Target, Unit, VALUE};
 use crate::session::{Program, World, int, tensor};
 
@@ -134,7 +132,7 @@ fn put_bandwidth(bench: &Bench, bytes: usize) -> Result<(), String> {
     let mut source = limits::source(bytes);
     let shape = [1, elements as i64];
     // SAFETY: lines are floats without gaps.
-    let floats = unsafe { std::slice::from_raw_parts_mut(source.as_mut_ptr().cast(), elements) };
+    let floats: &mut [f32] = unsafe { std::slice::from_raw_parts_mut(source.as_mut_ptr().cast(), elements) };
     let x = tensor(floats, &shape);
     let mut epoch = 0;
     let mut put = || {
@@ -321,9 +319,4 @@ fn wait_cpu(bench: &Bench) -> Result<(), String> {
         executable.launch(&[x, int(epoch)])?;
         Ok(100.0 * (cpu_time() - used).as_secs_f64() / begin.elapsed().as_secs_f64())
     })])
-}
-
-/// CPU time that all threads of this process have used.
-fn cpu_time() -> Duration {
-    clock_gettime(ClockId::ProcessCPUTime).try_into().expect("a clock that began at 0")
 }

@@ -2,10 +2,11 @@
 
 mod core;
 mod limits;
+mod tasks;
 
 use crate::row::Row;
 
 /// Every row, in the order of the table.
 pub fn all() -> Vec<Row> {
-    [limits::rows(), core::rows()].into_iter().flatten().collect()
+    [limits::rows(), core::rows(), tasks::rows()].into_iter().flatten().collect()
 }

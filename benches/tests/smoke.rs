@@ -57,7 +57,7 @@ const FIELDS: [&str; 11] =
     ["best_peer", "limit", "max", "met", "min", "name", "ratio", "runs", "target", "unit", "value"];
 
 /// Rows that the documentation and the project's goals name.
-const ROWS: [&str; 13] = [
+const ROWS: [&str; 23] = [
     "limit/trip",
     "limit/memcpy_64m",
     "core/put_notify_8",
@@ -71,6 +71,16 @@ const ROWS: [&str; 13] = [
     "core/compile_allreduce",
     "core/barrier_8",
     "core/wait_cpu",
+    "tasks/moe_16",
+    "tasks/moe_64",
+    "tasks/moe_128",
+    "tasks/step_launches",
+    "tasks/routing",
+    "tasks/overhead",
+    "tasks/overhead_chain",
+    "tasks/overhead_submitted",
+    "tasks/overhead_held",
+    "tasks/defer_64_cpu",
 ];
 
 #[test]

@@ -109,6 +109,17 @@ fn peers_signals_and_arrays() {
     assert_fault(array, -1, 0, "s[a] = 1", other(FaultKind::Array, &[-1], &[3]));
 }
 
+/// What one check has shown spares the next one only where the first one always comes before, and says enough.
+#[test]
+fn checks_that_have_held() {
+    let shorter = "s = array i32 [3] = 0\nr = array i32 [2] = 0\ns[a] = 1\nr[a] = 2";
+    assert_fault(shorter, 2, 0, "r[a] = 2", other(FaultKind::Array, &[2], &[2]));
+    let maybe = "s = array i32 [3] = 0\nif b == 1 { s[a] = 1 }\ns[a] = 2";
+    assert_fault(maybe, 3, 0, "s[a] = 2", other(FaultKind::Array, &[3], &[3]));
+    let never = "s = array i32 [3] = 0\nfor k in 0..b { s[a] = 1 }\ns[a] = 2";
+    assert_fault(never, 3, 0, "s[a] = 2", other(FaultKind::Array, &[3], &[3]));
+}
+
 #[test]
 fn arithmetic() {
     let divide = "v = a / b\nw[0, 0] = v";

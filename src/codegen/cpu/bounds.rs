@@ -146,10 +146,12 @@ impl Function<'_, '_> {
     }
 
     /// An index into an array of `len` elements.
-    pub fn array_index(&mut self, index: Scalar, len: i64) -> Size {
-        let index = self.index(index);
-        if self.unit.binding.checked && !below(len).contains(index.range) {
+    pub fn array_index(&mut self, scalar: Scalar, len: i64) -> Size {
+        let index = self.index(scalar);
+        let shown = self.below.iter().any(|&(s, bound)| s == scalar && bound <= len);
+        if self.unit.binding.checked && !shown && !below(len).contains(index.range) {
             self.check_below(index.size, len, FaultKind::Array, &[Size::Const(len)]);
+            self.below.push((scalar, len));
         }
         index.size
     }

@@ -55,6 +55,8 @@ pub struct Function<'c, 'p> {
     pub arrays: HashMap<Array, Value>,
     /// Tiles that stand for the memory they were loaded from.
     pub views: HashMap<Tile, Value>,
+    /// Scalars that checks have shown to be at least 0 and below a bound, in the open blocks.
+    pub below: Vec<(Scalar, i64)>,
     /// Indices of rank loops of which this function executes its own rank's turn only.
     pub own_turns: HashSet<Scalar>,
     pub level: Level,
@@ -86,6 +88,7 @@ impl<'c, 'p> Function<'c, 'p> {
             vars: HashMap::new(),
             arrays: HashMap::new(),
             views: HashMap::new(),
+            below: Vec::new(),
             own_turns: HashSet::new(),
             level,
             tasks: Rc::default(),
@@ -240,9 +243,11 @@ impl<'c, 'p> Function<'c, 'p> {
     pub fn block(&mut self, block: Block) -> Result<()> {
         let program = self.program();
         let ops = &program.blocks[block];
+        let known = self.below.len();
         for (index, &op) in ops.iter().enumerate() {
             self.op(op, ops.get(index + 1).copied())?;
         }
+        self.below.truncate(known);
         Ok(())
     }
 
@@ -329,6 +334,7 @@ impl<'c, 'p> Function<'c, 'p> {
         step: Size,
         body: impl FnOnce(&mut Self, Value) -> Result<()>,
     ) -> Result<()> {
+        let may_wrap = end.constant().zip(step.constant()).is_none_or(|(end, step)| end.checked_add(step).is_none());
         let (first, end) = (self.size_value(first), self.size_value(end));
         let (again, done) = (self.b.create_block(), self.b.create_block());
         let index = self.b.append_block_param(again, types::I64);
@@ -336,11 +342,16 @@ impl<'c, 'p> Function<'c, 'p> {
         self.b.ins().brif(some, again, &[BlockArg::Value(first)], done, &[]);
         self.b.switch_to_block(again);
         body(self, index)?;
-        // The index is below the end, so the distance fits 64 bits without sign, where index + step might overflow.
-        let left = self.b.ins().isub(end, index);
-        let step = self.size_value(step);
-        let more = self.b.ins().icmp(IntCC::UnsignedGreaterThan, left, step);
-        let next = self.b.ins().iadd(index, step);
+        let (more, next) = if may_wrap {
+            // The index is below the end, so the distance fits 64 bits without sign, where index + step might not.
+            let left = self.b.ins().isub(end, index);
+            let step = self.size_value(step);
+            (self.b.ins().icmp(IntCC::UnsignedGreaterThan, left, step), self.b.ins().iadd(index, step))
+        } else {
+            let step = self.size_value(step);
+            let next = self.b.ins().iadd(index, step);
+            (self.b.ins().icmp(IntCC::SignedLessThan, next, end), next)
+        };
         self.b.ins().brif(more, again, &[BlockArg::Value(next)], done, &[]);
         self.b.switch_to_block(done);
         Ok(())

@@ -25,7 +25,8 @@ use super::hooks::{Context, Pending};
 use crate::codegen::cpu::abi::{Frame, SUBMIT_FAILED};
 use crate::error::{Error, ErrorKind, Result};
 
-/// More pending tasks than this are not looked ahead for without need: what the first ones wait for may come any moment.
+/// Submission pauses when there are twice as many pending tasks, and at each doubling: what the first ones wait for may
+/// come any moment.
 const LOOK_AHEAD: usize = 64;
 
 /// Most tasks of a rank that wait for cells after their code has ended, and cells of one task: what targets provide.
@@ -146,7 +147,7 @@ impl Tasks {
             main.work(self, Some(ground));
         }
         let (mut live, mut ended) = self.with(|shared| (shared.graph.live(), shared.graph.has_ended(handle)));
-        if live > LOOK_AHEAD {
+        if live > LOOK_AHEAD && live.is_power_of_two() {
             main.linger(self, context);
             main.work(self, Some(ground));
             (live, ended) = self.with(|shared| (shared.graph.live(), shared.graph.has_ended(handle)));

@@ -1,0 +1,18 @@
+//! Compiles what rows need in C: the loop that the routing is compared with, as users compile, and what an engine
+//! computes, as `peers/install.sh` compiles the same.
+
+fn main() {
+    let compile = |file: &str, level: u32| {
+        let mut build = cc::Build::new();
+        build.file(file).opt_level(level).debug(false).warnings(true).include("../include");
+        if level == 3 {
+            build.flag("-march=native");
+        }
+        build.compile(file.rsplit('/').next().expect("a file has a name"));
+        println!("cargo:rerun-if-changed={file}");
+    };
+    compile("rows/tasks/routing.c", 2);
+    compile("rows/tasks/engine.c", 3);
+    println!("cargo:rerun-if-changed=rows/tasks/engine.h");
+    println!("cargo:rerun-if-changed=../include/pld.h");
+}

@@ -1,0 +1,34 @@
+//! Graphs of tasks: what a task costs, what waiting costs, and the exchange of a mixture of experts.
+
+mod defer;
+mod moe;
+mod overhead;
+mod routing;
+
+use crate::row::{Row, Target, Unit};
+
+/// The rows `tasks/...`.
+pub fn rows() -> Vec<Row> {
+    use Unit::{Microseconds, Nanoseconds, Percent};
+    vec![
+        Row::new("tasks/moe_16", Microseconds, |bench| moe::layer(bench, 16))
+            .ranks(2)
+            .peers(&["moe_16"])
+            .target(Target::TimesAheadOfPeers(1.5)),
+        Row::new("tasks/moe_64", Microseconds, |bench| moe::layer(bench, 64))
+            .ranks(2)
+            .peers(&["moe_64"])
+            .target(Target::TimesAheadOfPeers(1.5)),
+        Row::new("tasks/moe_128", Microseconds, |bench| moe::layer(bench, 128))
+            .ranks(2)
+            .peers(&["moe_128"])
+            .target(Target::TimesAheadOfPeers(1.5)),
+        Row::new("tasks/step_launches", Percent, moe::launches).ranks(2).target(Target::Absolute(2.0)),
+        Row::new("tasks/routing", Microseconds, routing::loops).target(Target::TimesLimit(1.3)),
+        Row::new("tasks/overhead", Nanoseconds, overhead::apart).target(Target::Absolute(50.0)),
+        Row::new("tasks/overhead_chain", Nanoseconds, overhead::chain).target(Target::Absolute(50.0)),
+        Row::new("tasks/overhead_submitted", Nanoseconds, overhead::submitted),
+        Row::new("tasks/overhead_held", Nanoseconds, overhead::held),
+        Row::new("tasks/defer_64_cpu", Percent, defer::cpu).ranks(2).target(Target::Absolute(5.0)),
+    ]
+}
