@@ -102,6 +102,36 @@ typedef enum pld_atomic {
 } pld_atomic;
 
 /**
+ * Values of `pld_cmp_t`.
+ */
+typedef enum pld_cmp {
+  /**
+   * Equal.
+   */
+  PLD_CMP_EQ = 1,
+  /**
+   * Not equal.
+   */
+  PLD_CMP_NE = 2,
+  /**
+   * Less.
+   */
+  PLD_CMP_LT = 3,
+  /**
+   * Less or equal.
+   */
+  PLD_CMP_LE = 4,
+  /**
+   * Greater.
+   */
+  PLD_CMP_GT = 5,
+  /**
+   * Greater or equal.
+   */
+  PLD_CMP_GE = 6,
+} pld_cmp;
+
+/**
  * Values of `pld_direction_t`.
  */
 typedef enum pld_direction {
@@ -523,6 +553,16 @@ typedef struct pld_tensor_t {
 typedef uint32_t pld_direction_t;
 
 /**
+ * A task, for others to depend on.
+ */
+typedef struct pld_task_t {
+  /**
+   * 0 is no task.
+   */
+  uint32_t id;
+} pld_task_t;
+
+/**
  * A mutable scalar.
  */
 typedef struct pld_var_t {
@@ -631,6 +671,95 @@ typedef struct pld_buffer_t {
 } pld_buffer_t;
 
 /**
+ * A tensor as a function of the engine sees it: memory of the rank that the call is about.
+ */
+typedef struct pld_task_tensor_t {
+  /**
+   * Its first element. Only what the argument's direction says may be done with it.
+   */
+  void *data;
+  /**
+   * Element type.
+   */
+  pld_dtype_t dtype;
+  /**
+   * Number of dimensions.
+   */
+  uint32_t ndims;
+  /**
+   * Extents, outermost first, in elements.
+   */
+  const int64_t *shape;
+  /**
+   * Distances between neighbours in each dimension, in elements: a slice has gaps.
+   */
+  const int64_t *strides;
+} pld_task_tensor_t;
+
+/**
+ * What a call of a function of the engine is about. It lives until the function returns.
+ */
+typedef struct pld_task_context_t {
+  /**
+   * The library's `sizeof(pld_task_context_t)`: a newer one may have more fields.
+   */
+  uint32_t struct_size;
+  /**
+   * The rank; for a host task the first rank of the process.
+   */
+  uint32_t rank;
+  /**
+   * Number of ranks of the world.
+   */
+  uint32_t nranks;
+  /**
+   * Which of the rank's cores makes the call, from 0.
+   */
+  uint32_t core;
+  /**
+   * The block, from 0.
+   */
+  int64_t block;
+  /**
+   * Number of blocks.
+   */
+  int64_t blocks;
+  /**
+   * The launch of the executable, from 1.
+   */
+  uint64_t launch;
+  /**
+   * Name of the function in the program.
+   */
+  const char *name;
+  /**
+   * The tensors among the arguments, in order: see `pld_context_tensor`.
+   */
+  const struct pld_task_tensor_t *tensors;
+  /**
+   * Number of tensors.
+   */
+  size_t ntensors;
+  /**
+   * The values among the arguments, in order: see `pld_context_int` and `pld_context_float`.
+   */
+  const int64_t *scalars;
+  /**
+   * Number of values.
+   */
+  size_t nscalars;
+} pld_task_context_t;
+
+/**
+ * A function of the engine. Returns 0 if all went well; anything else ends the launch on every rank.
+ *
+ * It may be called by several threads at once: the ranks of one process, the cores of a rank, the blocks of a grid. It
+ * must not throw or jump out, nor wait for another task or rank. No lock is held meanwhile. Of the library it may call
+ * what is callable from any thread and neither blocks nor is collective, such as `pld_world_abort`.
+ */
+typedef int32_t (*pld_callback_fn)(const struct pld_task_context_t *context, void *user_data);
+
+/**
  * What an argument is: a value of `enum pld_arg_kind`.
  */
 typedef uint32_t pld_arg_kind_t;
@@ -698,6 +827,42 @@ typedef struct pld_arg_t {
 } pld_arg_t;
 
 /**
+ * An argument of a function of the engine, made by `pld_in`, `pld_out`, `pld_inout` or `pld_value`.
+ */
+typedef struct pld_callback_arg_t {
+  /**
+   * What is done with the tensor; 0 for a value.
+   */
+  pld_direction_t direction;
+  /**
+   * The tensor.
+   */
+  struct pld_tensor_t tensor;
+  /**
+   * The value.
+   */
+  struct pld_scalar_t scalar;
+} pld_callback_arg_t;
+
+/**
+ * A function for a name of a program: see `pld_compile_options_t`.
+ */
+typedef struct pld_callback_t {
+  /**
+   * The name of extern or host tasks.
+   */
+  const char *name;
+  /**
+   * The function.
+   */
+  pld_callback_fn function;
+  /**
+   * Passed to it.
+   */
+  void *user_data;
+} pld_callback_t;
+
+/**
  * Options of `pld_compile`. `pld_compile_options_init` sets the size; 0 is the default everywhere else.
  */
 typedef struct pld_compile_options_t {
@@ -715,6 +880,15 @@ typedef struct pld_compile_options_t {
    * undefined behaviour.
    */
   uint32_t unchecked;
+  /**
+   * Functions for extern and host tasks, by name, in place of those that the program was built with: a program that
+   * was parsed has none.
+   */
+  const pld_callback_t *callbacks;
+  /**
+   * Number of `callbacks`.
+   */
+  size_t ncallbacks;
 } pld_compile_options_t;
 
 /**
@@ -739,6 +913,72 @@ typedef struct pld_operand_t {
    */
   struct pld_scalar_t scalar;
 } pld_operand_t;
+
+/**
+ * A comparison: a value of `enum pld_cmp`.
+ */
+typedef uint32_t pld_cmp_t;
+
+/**
+ * One element of a tensor, compared with a number when the task could begin: unless it holds, the task is over without
+ * having run. Made by `pld_predicate`.
+ */
+typedef struct pld_predicate_t {
+  /**
+   * A tensor of integers or bools.
+   */
+  struct pld_tensor_t tensor;
+  /**
+   * How the element is compared.
+   */
+  pld_cmp_t cmp;
+  /**
+   * The element.
+   */
+  const pld_scalar_t *offsets;
+  /**
+   * Number of offsets.
+   */
+  size_t noffsets;
+  /**
+   * What it is compared with.
+   */
+  int64_t value;
+} pld_predicate_t;
+
+/**
+ * What a task is told besides its body. Made by `pld_task_defaults` or `pld_deps`, or for one call by `PLD_DEPS`.
+ */
+typedef struct pld_task_options_t {
+  /**
+   * `sizeof(pld_task_options_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * Other than 0: targets that stage tasks ahead may stage those that wait for this one. Never changes a result.
+   */
+  uint32_t allow_early_resolve;
+  /**
+   * Tasks that come first, whatever they touch: see `pld_at_begin`.
+   */
+  const pld_task_t *deps;
+  /**
+   * Number of `deps`.
+   */
+  size_t ndeps;
+  /**
+   * Tensors, or slices, whose accesses by this task order nothing.
+   */
+  const pld_tensor_t *no_dep;
+  /**
+   * Number of `no_dep`.
+   */
+  size_t n_no_dep;
+  /**
+   * If not NULL, the task runs only if this holds.
+   */
+  const pld_predicate_t *predicate;
+} pld_task_options_t;
 
 /**
  * How ranks reach each other's memory: a value of `enum pld_transport`.
@@ -1016,17 +1256,77 @@ struct pld_tensor_t pld_param_window(struct pld_program_t *p,
 PLD_API struct pld_scalar_t pld_param_scalar(struct pld_program_t *p, const char *name, pld_dtype_t dtype);
 
 /**
+ * Sets all options to their defaults. `size` is `sizeof(pld_task_options_t)` in the caller's header. Local; callable
+ * from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+ */
+PLD_API
+pld_status_t pld_task_options_init(pld_task_options_t *options,
+                                   size_t size);
+
+/**
  * Begins a task of the open entry: the only place of loads, stores, transfers, signals and tile arithmetic. The name
- * appears in reports. `pld_task_end` ends it.
+ * appears in reports. `options` may be NULL. `pld_task_end` ends it.
+ *
+ * Tasks of an entry run in any order that keeps this: a task waits for the tasks before it that wrote what it touches
+ * or touched what it writes (a put, remote store or notify writes its target, whoever the peer is), and for its
+ * `deps`. A task that stands before in the same or an enclosing block counts with its latest instance, one inside an
+ * earlier loop or if with all its instances so far, of which there may be none.
  */
 PLD_API
 void pld_at_begin(struct pld_program_t *p,
-                  const char *name);
+                  const char *name,
+                  const pld_task_options_t *options);
+
+/**
+ * Begins a task that is a grid of `blocks` blocks, and returns which of them runs: 0 to `blocks - 1`. The blocks run in
+ * any order, also at the same time; the task is over when all are. Otherwise as `pld_at_begin`.
+ */
+PLD_API
+struct pld_scalar_t pld_spmd_begin(struct pld_program_t *p,
+                                   const char *name,
+                                   struct pld_scalar_t blocks,
+                                   const pld_task_options_t *options);
+
+/**
+ * The block of the open grid, as `pld_spmd_begin` returned it.
+ */
+PLD_API struct pld_scalar_t pld_block_index(struct pld_program_t *p);
 
 /**
  * Ends the task.
  */
-PLD_API void pld_task_end(struct pld_program_t *p);
+PLD_API struct pld_task_t pld_task_end(struct pld_program_t *p);
+
+/**
+ * A task that does nothing: it is over when its `deps` are, and stands for all of them. `PLD_TASKS` writes the list.
+ */
+PLD_API
+struct pld_task_t pld_join(struct pld_program_t *p,
+                           const char *name,
+                           const pld_task_t *deps,
+                           size_t ndeps);
+
+/**
+ * Gives a task's id a name, which the program's text shows where others depend on it.
+ */
+PLD_API void pld_task_name(struct pld_program_t *p, struct pld_task_t task, const char *name);
+
+/**
+ * Begins a part of the entry in which tasks wait for their `deps` only, and no other task waits for what they touch.
+ * Not inside another one. `pld_manual_end` ends it.
+ */
+PLD_API
+void pld_manual_begin(struct pld_program_t *p);
+
+/**
+ * Ends the manual part.
+ */
+PLD_API void pld_manual_end(struct pld_program_t *p);
+
+/**
+ * Nobody's accesses to this parameter, or to slices of it, order any tasks.
+ */
+PLD_API void pld_manual_dep(struct pld_program_t *p, struct pld_tensor_t tensor);
 
 /**
  * `a + b`. Integers wrap; `i32` with `i64` gives `i64`; an integer of `PLD_INT` takes the other operand's type.
@@ -1528,6 +1828,21 @@ void pld_wait(struct pld_program_t *p,
               pld_wait_cmp_t cmp);
 
 /**
+ * Lets the task be over only when this rank's cell at `offsets` of the `i32` window is `expected` or more; see
+ * `pld_notify`. Does not block: the task's code goes on and ends, the core is free, and the tasks that depend on this
+ * one begin when all its conditions hold. What the notifiers published is visible to them.
+ *
+ * Inside a task that does nothing else: begun by `pld_at_begin`, without predicate or `allow_early_resolve`; scalar
+ * code, and at most 64 of these conditions, on window parameters themselves. Counters only grow, from 0 up.
+ */
+PLD_API
+void pld_defer_wait(struct pld_program_t *p,
+                    struct pld_tensor_t window,
+                    const pld_scalar_t *offsets,
+                    size_t noffsets,
+                    struct pld_scalar_t expected);
+
+/**
  * A tensor parameter of the host driver: an argument of a launch. If its first extent is `PLD_WORLD` and it is sliced
  * by `pld_slice_rank`, every rank has a part of it; otherwise every rank sees all of it. Parameters come first, after
  * the entries.
@@ -1609,6 +1924,37 @@ void pld_dispatch(struct pld_program_t *p,
                   size_t nargs);
 
 /**
+ * A task of the open entry that is the engine's own function: once for each of `blocks` blocks (`PLD_INT(1)` for one).
+ * It waits for other tasks, and they for it, by its `options` and by what `args` say is done with the tensors. A window
+ * among them is this rank's memory. `PLD_CALLBACK_ARGS` writes the list.
+ *
+ * `name` names the function, in text too: the same name in a program is the same function with arguments of the same
+ * kinds. `function` may be NULL if it is given to `pld_compile`.
+ */
+PLD_API
+struct pld_task_t pld_extern_task(struct pld_program_t *p,
+                                  const char *name,
+                                  pld_callback_fn function,
+                                  void *user_data,
+                                  const pld_callback_arg_t *args,
+                                  size_t nargs,
+                                  struct pld_scalar_t blocks,
+                                  const pld_task_options_t *options);
+
+/**
+ * The engine's own function on the host, once a launch and process: after all dispatches of the host driver, when the
+ * ranks of this process have done their part. Tensors are those of the host driver, whole. Otherwise as
+ * `pld_extern_task`.
+ */
+PLD_API
+void pld_host_task(struct pld_program_t *p,
+                   const char *name,
+                   pld_callback_fn function,
+                   void *user_data,
+                   const pld_callback_arg_t *args,
+                   size_t nargs);
+
+/**
  * Sets all options to their defaults. `size` is `sizeof(pld_world_options_t)` in the caller's header. Local; callable
  * from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
  */
@@ -1686,7 +2032,8 @@ pld_status_t pld_compile_options_init(pld_compile_options_t *options,
  * until all have. `options` may be NULL. The program may be destroyed afterwards. The caller owns the executable and
  * destroys it with `pld_executable_destroy`.
  *
- * Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_VERIFY`,
+ * Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_INVALID_ARGUMENT` if
+ * an extern or host task has no function or a callback belongs to none of them, `PLD_ERR_VERIFY`,
  * `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH`, `PLD_ERR_NO_SPACE`, `PLD_ERR_TIMEOUT`, or what ended the world.
  */
 PLD_API
@@ -1787,6 +2134,18 @@ PLD_API void pld_run_destroy(struct pld_run_t *run);
 /** Operands of a dispatch, such as `PLD_ARGS(pld_of_tensor(x), pld_of_scalar(r))`. */
 #define PLD_ARGS(...) PLD_LIST_(pld_operand_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
 
+/** Tasks, such as `PLD_TASKS(push, arrived)`. */
+#define PLD_TASKS(...) PLD_LIST_(pld_task_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
+/** Options of one task that has these deps: `PLD_DEPS(push)` is the `const pld_task_options_t *` of `pld_deps`. */
+#define PLD_DEPS(...) PLD_LIST_(pld_task_options_t, pld_deps(PLD_TASKS(__VA_ARGS__)))
+
+/** Tensors, such as the `no_dep` of a task's options. */
+#define PLD_TENSORS(...) PLD_LIST_(pld_tensor_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
+/** Arguments of an extern or host task, such as `PLD_CALLBACK_ARGS(pld_in(x), pld_out(y), pld_value(n))`. */
+#define PLD_CALLBACK_ARGS(...) PLD_LIST_(pld_callback_arg_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
 /** The part that one put or get moves: `PLD_REGION(PLD_AT(row, PLD_INT(0)), PLD_AT(t, PLD_INT(0)), PLD_DIMS(1, D))`
     is the `const pld_transfer_t *` of `pld_region`. */
 #define PLD_REGION(...) PLD_LIST_(pld_transfer_t, pld_region(__VA_ARGS__))
@@ -1816,6 +2175,85 @@ static inline pld_operand_t pld_of_scalar(pld_scalar_t scalar) {
   pld_operand_t o = {PLD_OPERAND_SCALAR, {0}, {0, 0, 0}};
   o.scalar = scalar;
   return o;
+}
+
+/** Options of a task that are all defaults; set what should be otherwise. */
+static inline pld_task_options_t pld_task_defaults(void) {
+  pld_task_options_t o;
+  o.struct_size = (uint32_t)sizeof o;
+  o.allow_early_resolve = 0;
+  o.deps = NULL;
+  o.ndeps = 0;
+  o.no_dep = NULL;
+  o.n_no_dep = 0;
+  o.predicate = NULL;
+  return o;
+}
+
+/** Options of a task that comes after these; the list must live as long as the options are used. */
+static inline pld_task_options_t pld_deps(const pld_task_t *deps, size_t ndeps) {
+  pld_task_options_t o = pld_task_defaults();
+  o.deps = deps;
+  o.ndeps = ndeps;
+  return o;
+}
+
+/** What must hold for a task to run: `pld_predicate(count, PLD_AT(PLD_INT(0)), PLD_CMP_NE, 0)`. The offsets must live
+    as long as the predicate is used. */
+static inline pld_predicate_t pld_predicate(pld_tensor_t tensor, const pld_scalar_t *offsets, size_t noffsets,
+                                            pld_cmp_t cmp, int64_t value) {
+  pld_predicate_t c;
+  c.tensor = tensor;
+  c.cmp = cmp;
+  c.offsets = offsets;
+  c.noffsets = noffsets;
+  c.value = value;
+  return c;
+}
+
+/** A tensor as argument of an extern or host task, with what is done to it. */
+static inline pld_callback_arg_t pld_callback_tensor(pld_direction_t direction, pld_tensor_t tensor) {
+  pld_callback_arg_t a = {0, {0}, {0, 0, 0}};
+  a.direction = direction;
+  a.tensor = tensor;
+  return a;
+}
+
+/** A tensor that the function reads. */
+static inline pld_callback_arg_t pld_in(pld_tensor_t tensor) { return pld_callback_tensor(PLD_IN, tensor); }
+
+/** A tensor that the function writes. */
+static inline pld_callback_arg_t pld_out(pld_tensor_t tensor) { return pld_callback_tensor(PLD_OUT, tensor); }
+
+/** A tensor that the function reads and writes. */
+static inline pld_callback_arg_t pld_inout(pld_tensor_t tensor) { return pld_callback_tensor(PLD_INOUT, tensor); }
+
+/** A scalar as argument of an extern or host task. */
+static inline pld_callback_arg_t pld_value(pld_scalar_t scalar) {
+  pld_callback_arg_t a = {0, {0}, {0, 0, 0}};
+  a.scalar = scalar;
+  return a;
+}
+
+/** In a function of the engine: its tensor number `index`, counted without the values; NULL if there is none. */
+static inline const pld_task_tensor_t *pld_context_tensor(const pld_task_context_t *context, size_t index) {
+  return index < context->ntensors ? &context->tensors[index] : NULL;
+}
+
+/** In a function of the engine: its value number `index`, counted without the tensors, of type `i32`, `i64` or `bool`;
+    0 if there is none. */
+static inline int64_t pld_context_int(const pld_task_context_t *context, size_t index) {
+  return index < context->nscalars ? context->scalars[index] : 0;
+}
+
+/** In a function of the engine: its value number `index`, counted without the tensors, of type `f32`; 0 if there is
+    none. */
+static inline double pld_context_float(const pld_task_context_t *context, size_t index) {
+  const int64_t bits = pld_context_int(context, index);
+  double value = 0;
+  size_t i;
+  for (i = 0; i < sizeof value; i++) ((unsigned char *)&value)[i] = ((const unsigned char *)&bits)[i];
+  return value;
 }
 
 /** A transfer that moves all of its tensors; set `atomic`, `chunk_rows`, `chunk_cols` or `pipeline` where wanted. */
@@ -1938,7 +2376,14 @@ static inline pld_arg_t pld_arg_bool(int value) {
 #define pld_param_window(p, ...) pld_param_window(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_param_scalar(p, ...) pld_param_scalar(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_at_begin(p, ...) pld_at_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_spmd_begin(p, ...) pld_spmd_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_block_index(p) pld_block_index(pld_loc(p, __FILE__, __LINE__))
 #define pld_task_end(p) pld_task_end(pld_loc(p, __FILE__, __LINE__))
+#define pld_join(p, ...) pld_join(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_task_name(p, ...) pld_task_name(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_manual_begin(p) pld_manual_begin(pld_loc(p, __FILE__, __LINE__))
+#define pld_manual_end(p) pld_manual_end(pld_loc(p, __FILE__, __LINE__))
+#define pld_manual_dep(p, ...) pld_manual_dep(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_add(p, ...) pld_add(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_sub(p, ...) pld_sub(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_mul(p, ...) pld_mul(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
@@ -2010,6 +2455,7 @@ static inline pld_arg_t pld_arg_bool(int value) {
 #define pld_nranks(p, ...) pld_nranks(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_notify(p, ...) pld_notify(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_wait(p, ...) pld_wait(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_defer_wait(p, ...) pld_defer_wait(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_host_tensor(p, ...) pld_host_tensor(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_host_scalar(p, ...) pld_host_scalar(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_alloc_window(p, ...) pld_alloc_window(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
@@ -2019,6 +2465,8 @@ static inline pld_arg_t pld_arg_bool(int value) {
 #define pld_ranks_end(p) pld_ranks_end(pld_loc(p, __FILE__, __LINE__))
 #define pld_slice_rank(p, ...) pld_slice_rank(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_dispatch(p, ...) pld_dispatch(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_extern_task(p, ...) pld_extern_task(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_host_task(p, ...) pld_host_task(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #endif
 
 #endif  /* PLD_H */

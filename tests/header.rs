@@ -20,6 +20,7 @@ const NOUNS: &[&str] = &[
     "transfer",
     "signal",
     "host",
+    "callback",
     "log",
     "world",
     "arg",

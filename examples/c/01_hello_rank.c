@@ -20,7 +20,7 @@ int main(void) {
   pld_tensor_t in = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_IN);
   pld_tensor_t out = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_OUT);
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32);
-  pld_at_begin(p, "add_rank");
+  pld_at_begin(p, "add_rank", NULL);
   pld_tile_t tile = pld_load(p, in, PLD_AT(PLD_INT(0), PLD_INT(0)), PLD_DIMS(ROWS, COLUMNS));
   tile = pld_tile_adds(p, tile, pld_cast(p, me, PLD_DTYPE_F32));
   pld_store(p, tile, out, PLD_AT(PLD_INT(0), PLD_INT(0)));

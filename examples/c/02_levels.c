@@ -19,13 +19,13 @@ int main(void) {
   pld_tensor_t out = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_INOUT);
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32);
 
-  pld_at_begin(p, "copy_in");
+  pld_at_begin(p, "copy_in", NULL);
   pld_tile_t copied = pld_load(p, in, PLD_AT(PLD_INT(0), PLD_INT(0)), PLD_DIMS(ROWS, COLUMNS));
   pld_store(p, copied, out, PLD_AT(PLD_INT(0), PLD_INT(0)));
   pld_task_end(p);
 
   /* A loop over rows, one row tile at a time. */
-  pld_at_begin(p, "multiply");
+  pld_at_begin(p, "multiply", NULL);
   pld_scalar_t factor = pld_let(p, "factor", pld_cast(p, pld_add(p, me, PLD_INT(1)), PLD_DTYPE_F32));
   pld_scalar_t row = pld_let(p, "row", pld_for_begin(p, PLD_INT(0), PLD_INT(ROWS)));
   pld_tile_t tile = pld_load(p, out, PLD_AT(row, PLD_INT(0)), PLD_DIMS(1, COLUMNS));

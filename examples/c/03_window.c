@@ -18,11 +18,11 @@ int main(void) {
   pld_tensor_t in = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_IN);
   pld_tensor_t out = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_OUT);
   pld_tensor_t data = pld_param_window(p, "data", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS));
-  pld_at_begin(p, "stage");
+  pld_at_begin(p, "stage", NULL);
   pld_store(p, pld_load(p, in, PLD_AT(PLD_INT(0), PLD_INT(0)), PLD_DIMS(1, COLUMNS)), data,
             PLD_AT(PLD_INT(0), PLD_INT(0)));
   pld_task_end(p);
-  pld_at_begin(p, "read_back");
+  pld_at_begin(p, "read_back", NULL);
   pld_store(p, pld_load(p, data, PLD_AT(PLD_INT(0), PLD_INT(0)), PLD_DIMS(1, COLUMNS)), out,
             PLD_AT(PLD_INT(0), PLD_INT(0)));
   pld_task_end(p);

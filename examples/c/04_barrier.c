@@ -18,7 +18,7 @@ int main(void) {
   pld_tensor_t out = pld_param_tensor(p, "arrived", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1), PLD_OUT);
   pld_tensor_t signal = pld_param_window(p, "signal", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1));
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32), world = pld_world_size(p);
-  pld_at_begin(p, "meet");
+  pld_at_begin(p, "meet", NULL);
 
   /* notify writes a cell of the peer, by convention the one with this rank's number; wait reads a cell of its own. */
   pld_scalar_t peer = pld_let(p, "peer", pld_for_begin(p, PLD_INT(0), world));

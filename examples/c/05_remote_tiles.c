@@ -24,7 +24,7 @@ int main(void) {
   pld_tensor_t signal = pld_param_window(p, "signal", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1));
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32), world = pld_world_size(p), zero = PLD_INT(0);
 
-  pld_at_begin(p, "exchange");
+  pld_at_begin(p, "exchange", NULL);
   pld_scalar_t next = pld_let(p, "next", pld_mod(p, pld_add(p, me, PLD_INT(1)), world));
   pld_scalar_t previous = pld_let(p, "previous", pld_mod(p, pld_add(p, me, pld_sub(p, world, PLD_INT(1))), world));
   pld_tile_t tile = pld_load(p, in, PLD_AT(zero, zero), PLD_DIMS(1, COLUMNS));

@@ -22,7 +22,7 @@ static pld_program_t *allreduce_program(void) {
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32);
   pld_scalar_t world = pld_world_size(p), zero = PLD_INT(0);
 
-  pld_at_begin(p, "reduce_step");
+  pld_at_begin(p, "reduce_step", NULL);
   pld_tile_t acc = pld_load(p, inp, PLD_AT(zero, zero), PLD_DIMS(1, SIZE));
   pld_tile_name(p, acc, "acc");
   pld_store(p, acc, data, PLD_AT(zero, zero));

@@ -19,7 +19,7 @@ static inline pld_program_t *put_get_program(void) {
   pld_tensor_t signal = pld_param_window(p, "signal", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1));
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32), zero = PLD_INT(0);
 
-  pld_at_begin(p, "exchange");
+  pld_at_begin(p, "exchange", NULL);
   pld_scalar_t nranks = pld_let(p, "n", pld_nranks(p, inbox));
   pld_scalar_t next = pld_let(p, "next", pld_mod(p, pld_add(p, me, PLD_INT(1)), nranks));
   pld_scalar_t previous = pld_let(p, "previous", pld_mod(p, pld_sum(p, me, nranks, PLD_INT(-1)), nranks));

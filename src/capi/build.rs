@@ -6,8 +6,9 @@ use crate::error::{Error, ErrorKind};
 use crate::ir::builder::{BAD_ARGUMENT, BAD_SHAPE, INVALID_HANDLE, MAX_RANK};
 use crate::ir::extent::Shape;
 use crate::ir::op;
-use crate::ir::{Array, Buffer, Builder, DType, Entry, Extent, Scalar, ScalarType, Tensor, Tile, Var};
+use crate::ir::{Array, Buffer, Builder, DType, Entry, Extent, Scalar, ScalarType, Task, Tensor, Tile, Var};
 
+use super::callback::Functions;
 use super::control::{pld_array_t, pld_var_t};
 use super::dim::{Dim, pld_dim_t};
 use super::dtype::{dtype, pld_dtype_t};
@@ -19,6 +20,7 @@ use super::pointer::{Dims, Scalars, Text};
 use super::program::{State, invalid_state, pld_program_t};
 use super::reserve;
 use super::scalar::pld_scalar_t;
+use super::task::pld_task_t;
 use super::tensor::pld_tensor_t;
 use super::tile::pld_tile_t;
 
@@ -31,11 +33,11 @@ pub(super) fn build<R: Returned>(
         guard::fail(Error::invalid("the program is NULL"));
         return R::MISTAKEN;
     };
-    let tag = p.tag;
+    let (tag, functions) = (p.tag, &mut p.functions);
     let result = guard::caught(|| match &mut p.state {
         State::Building(builder) => {
             reserve::ensure(0)?;
-            let mut call_state = Call { builder, tag };
+            let mut call_state = Call { builder, functions, tag };
             let returned = call(&mut call_state);
             Ok(returned.and_then(|r| call_state.handle(r)).unwrap_or(R::MISTAKEN))
         }
@@ -78,6 +80,7 @@ pub(super) trait Handle: Copy {
 /// A builder call under way.
 pub(super) struct Call<'a> {
     pub(super) builder: &'a mut Builder,
+    pub(super) functions: &'a mut Functions,
     tag: Tag,
 }
 
@@ -276,4 +279,5 @@ handles! {
     pld_array_t names Array in arrays, "local array";
     pld_buffer_t names Buffer in buffers, "window buffer";
     pld_entry_t names Entry in entries, "entry";
+    pld_task_t names Task in tasks, "task";
 }

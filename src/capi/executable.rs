@@ -11,7 +11,7 @@ use super::arg::Arguments;
 use super::guard;
 use super::log::Log;
 use super::options::{CompileOptions, CompileOptionsOut};
-use super::pointer::{Args, Executable, World};
+use super::pointer::{Args, Callbacks, Executable, World};
 use super::program::pld_program_t;
 use super::reserve;
 use super::run::pld_run_t;
@@ -41,6 +41,11 @@ pub struct pld_compile_options_t {
     /// Other than 0: offsets, peers and divisors are not checked when the program runs; a mistake in them is then
     /// undefined behaviour.
     pub unchecked: u32,
+    /// Functions for extern and host tasks, by name, in place of those that the program was built with: a program that
+    /// was parsed has none.
+    pub callbacks: Callbacks,
+    /// Number of `callbacks`.
+    pub ncallbacks: usize,
 }
 
 /// Sets all options to their defaults. `size` is `sizeof(pld_compile_options_t)` in the caller's header. Local; callable
@@ -55,7 +60,8 @@ pub extern "C" fn pld_compile_options_init(options: CompileOptionsOut, size: usi
 /// until all have. `options` may be NULL. The program may be destroyed afterwards. The caller owns the executable and
 /// destroys it with `pld_executable_destroy`.
 ///
-/// Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_VERIFY`,
+/// Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_INVALID_ARGUMENT` if
+/// an extern or host task has no function or a callback belongs to none of them, `PLD_ERR_VERIFY`,
 /// `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH`, `PLD_ERR_NO_SPACE`, `PLD_ERR_TIMEOUT`, or what ended the world.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_compile(
@@ -66,13 +72,14 @@ pub extern "C" fn pld_compile(
 ) -> pld_status_t {
     guard::status(|| {
         let out = out_executable.ok_or_else(|| Error::invalid("out_executable is NULL"))?;
-        let program = p.ok_or_else(|| Error::invalid("the program is NULL"))?.finished()?;
+        let p = p.ok_or_else(|| Error::invalid("the program is NULL"))?;
+        let program = p.finished()?;
         let w = w.get("the world")?;
         let options = options.read()?;
         let options = runtime::CompileOptions {
             persistent: options.persistent != 0,
             unchecked: options.unchecked != 0,
-            callbacks: Vec::new(),
+            callbacks: p.functions.with(options.callbacks, options.ncallbacks)?,
         };
         reserve::ensure(MEMORY + program.ops.len() * MEMORY_OF_OP)?;
         let begin = Instant::now();

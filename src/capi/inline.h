@@ -29,6 +29,18 @@
 /** Operands of a dispatch, such as `PLD_ARGS(pld_of_tensor(x), pld_of_scalar(r))`. */
 #define PLD_ARGS(...) PLD_LIST_(pld_operand_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
 
+/** Tasks, such as `PLD_TASKS(push, arrived)`. */
+#define PLD_TASKS(...) PLD_LIST_(pld_task_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
+/** Options of one task that has these deps: `PLD_DEPS(push)` is the `const pld_task_options_t *` of `pld_deps`. */
+#define PLD_DEPS(...) PLD_LIST_(pld_task_options_t, pld_deps(PLD_TASKS(__VA_ARGS__)))
+
+/** Tensors, such as the `no_dep` of a task's options. */
+#define PLD_TENSORS(...) PLD_LIST_(pld_tensor_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
+/** Arguments of an extern or host task, such as `PLD_CALLBACK_ARGS(pld_in(x), pld_out(y), pld_value(n))`. */
+#define PLD_CALLBACK_ARGS(...) PLD_LIST_(pld_callback_arg_t, __VA_ARGS__), PLD_COUNT(__VA_ARGS__)
+
 /** The part that one put or get moves: `PLD_REGION(PLD_AT(row, PLD_INT(0)), PLD_AT(t, PLD_INT(0)), PLD_DIMS(1, D))`
     is the `const pld_transfer_t *` of `pld_region`. */
 #define PLD_REGION(...) PLD_LIST_(pld_transfer_t, pld_region(__VA_ARGS__))
@@ -58,6 +70,85 @@ static inline pld_operand_t pld_of_scalar(pld_scalar_t scalar) {
   pld_operand_t o = {PLD_OPERAND_SCALAR, {0}, {0, 0, 0}};
   o.scalar = scalar;
   return o;
+}
+
+/** Options of a task that are all defaults; set what should be otherwise. */
+static inline pld_task_options_t pld_task_defaults(void) {
+  pld_task_options_t o;
+  o.struct_size = (uint32_t)sizeof o;
+  o.allow_early_resolve = 0;
+  o.deps = NULL;
+  o.ndeps = 0;
+  o.no_dep = NULL;
+  o.n_no_dep = 0;
+  o.predicate = NULL;
+  return o;
+}
+
+/** Options of a task that comes after these; the list must live as long as the options are used. */
+static inline pld_task_options_t pld_deps(const pld_task_t *deps, size_t ndeps) {
+  pld_task_options_t o = pld_task_defaults();
+  o.deps = deps;
+  o.ndeps = ndeps;
+  return o;
+}
+
+/** What must hold for a task to run: `pld_predicate(count, PLD_AT(PLD_INT(0)), PLD_CMP_NE, 0)`. The offsets must live
+    as long as the predicate is used. */
+static inline pld_predicate_t pld_predicate(pld_tensor_t tensor, const pld_scalar_t *offsets, size_t noffsets,
+                                            pld_cmp_t cmp, int64_t value) {
+  pld_predicate_t c;
+  c.tensor = tensor;
+  c.cmp = cmp;
+  c.offsets = offsets;
+  c.noffsets = noffsets;
+  c.value = value;
+  return c;
+}
+
+/** A tensor as argument of an extern or host task, with what is done to it. */
+static inline pld_callback_arg_t pld_callback_tensor(pld_direction_t direction, pld_tensor_t tensor) {
+  pld_callback_arg_t a = {0, {0}, {0, 0, 0}};
+  a.direction = direction;
+  a.tensor = tensor;
+  return a;
+}
+
+/** A tensor that the function reads. */
+static inline pld_callback_arg_t pld_in(pld_tensor_t tensor) { return pld_callback_tensor(PLD_IN, tensor); }
+
+/** A tensor that the function writes. */
+static inline pld_callback_arg_t pld_out(pld_tensor_t tensor) { return pld_callback_tensor(PLD_OUT, tensor); }
+
+/** A tensor that the function reads and writes. */
+static inline pld_callback_arg_t pld_inout(pld_tensor_t tensor) { return pld_callback_tensor(PLD_INOUT, tensor); }
+
+/** A scalar as argument of an extern or host task. */
+static inline pld_callback_arg_t pld_value(pld_scalar_t scalar) {
+  pld_callback_arg_t a = {0, {0}, {0, 0, 0}};
+  a.scalar = scalar;
+  return a;
+}
+
+/** In a function of the engine: its tensor number `index`, counted without the values; NULL if there is none. */
+static inline const pld_task_tensor_t *pld_context_tensor(const pld_task_context_t *context, size_t index) {
+  return index < context->ntensors ? &context->tensors[index] : NULL;
+}
+
+/** In a function of the engine: its value number `index`, counted without the tensors, of type `i32`, `i64` or `bool`;
+    0 if there is none. */
+static inline int64_t pld_context_int(const pld_task_context_t *context, size_t index) {
+  return index < context->nscalars ? context->scalars[index] : 0;
+}
+
+/** In a function of the engine: its value number `index`, counted without the tensors, of type `f32`; 0 if there is
+    none. */
+static inline double pld_context_float(const pld_task_context_t *context, size_t index) {
+  const int64_t bits = pld_context_int(context, index);
+  double value = 0;
+  size_t i;
+  for (i = 0; i < sizeof value; i++) ((unsigned char *)&value)[i] = ((const unsigned char *)&bits)[i];
+  return value;
 }
 
 /** A transfer that moves all of its tensors; set `atomic`, `chunk_rows`, `chunk_cols` or `pipeline` where wanted. */

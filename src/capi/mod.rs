@@ -15,6 +15,7 @@ mod pointer;
 mod reserve;
 
 pub mod arg;
+pub mod callback;
 pub mod control;
 pub mod dim;
 pub mod dtype;

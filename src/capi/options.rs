@@ -3,14 +3,16 @@
 use crate::error::{Error, ErrorKind, Result};
 
 use super::executable::pld_compile_options_t;
+use super::task::pld_task_options_t;
 use super::world::pld_world_options_t;
 
 /// More than any options struct will ever have; a size beyond is garbage.
 const MOST: usize = 4096;
 
 /// Size that a struct says it has, if that can be.
-fn checked_size(size: usize, align: usize, what: &str) -> Result<usize> {
-    if size == 0 || size > MOST || !size.is_multiple_of(align) {
+fn checked_size(size: usize, what: &str) -> Result<usize> {
+    // Not the alignment of the present struct: an older one may have had no field that needs it.
+    if size == 0 || size > MOST || !size.is_multiple_of(align_of::<u32>()) {
         let message = format!("{what}: struct_size is {size}; pld_{what}_options_init sets it");
         return Err(Error::invalid(message));
     }
@@ -32,13 +34,13 @@ macro_rules! options {
                 if self.0.is_null() {
                     return Ok(options);
                 }
-                if !self.0.is_aligned() {
+                if !self.0.cast::<u32>().is_aligned() {
                     return Err(Error::invalid(concat!($what, ": the options are misaligned")));
                 }
                 // SAFETY: not NULL, so at least the size is there; that many bytes are readable, the header demands.
                 let bytes = unsafe {
                     let size = self.0.cast::<u32>().read() as usize;
-                    let size = checked_size(size, align_of::<$options>(), $what)?;
+                    let size = checked_size(size, $what)?;
                     std::slice::from_raw_parts(self.0.cast::<u8>(), size)
                 };
                 let known = bytes.len().min(size_of::<$options>());
@@ -63,10 +65,10 @@ macro_rules! options {
         impl $out {
             /// Makes `size` bytes of options that say all defaults.
             pub(super) fn init(self, size: usize) -> Result<()> {
-                if self.0.is_null() || !self.0.is_aligned() {
+                if self.0.is_null() || !self.0.cast::<u32>().is_aligned() {
                     return Err(Error::invalid(concat!($what, ": the options are NULL or misaligned")));
                 }
-                let size = checked_size(size, align_of::<$options>(), $what)?;
+                let size = checked_size(size, $what)?;
                 // SAFETY: not NULL, so `size` writable bytes, which is enough for the size itself.
                 unsafe {
                     self.0.cast::<u8>().write_bytes(0, size);
@@ -83,6 +85,8 @@ options! {
     WorldOptions or WorldOptionsOut of pld_world_options_t, "world";
     /// A `pld_compile_options_t *`.
     CompileOptions or CompileOptionsOut of pld_compile_options_t, "compile";
+    /// A `pld_task_options_t *`.
+    TaskOptions or TaskOptionsOut of pld_task_options_t, "task";
 }
 
 #[cfg(test)]
@@ -96,9 +100,19 @@ mod tests {
         tail: [u32; 5],
     }
 
+    const SIZE: u32 = size_of::<pld_compile_options_t>() as u32;
+
+    fn longer(struct_size: u32, persistent: u32, unchecked: u32, tail: [u32; 5]) -> Longer {
+        // SAFETY: zeros are valid in every field.
+        let defaults: pld_compile_options_t = unsafe { std::mem::zeroed() };
+        Longer {
+            options: pld_compile_options_t { struct_size, persistent, unchecked, ncallbacks: 6, ..defaults },
+            tail,
+        }
+    }
+
     fn read(size: u32, persistent: u32, unchecked: u32, tail: [u32; 5]) -> Result<pld_compile_options_t> {
-        let options = pld_compile_options_t { struct_size: size, persistent, unchecked };
-        let longer = Longer { options, tail };
+        let longer = longer(size, persistent, unchecked, tail);
         CompileOptions((&raw const longer).cast()).read()
     }
 
@@ -106,13 +120,15 @@ mod tests {
     fn sizes_of_other_versions() {
         let older = read(8, 7, 9, [5; 5]).expect("a shorter struct");
         assert_eq!((older.persistent, older.unchecked), (7, 0), "what the older struct does not have is default");
-        let same = read(12, 7, 9, [5; 5]).expect("the same struct");
-        assert_eq!((same.persistent, same.unchecked), (7, 9));
-        let newer = read(32, 7, 9, [0; 5]).expect("a longer struct with a zero tail");
+        let older = read(12, 7, 9, [5; 5]).expect("a struct of smaller alignment");
+        assert_eq!((older.persistent, older.unchecked, older.ncallbacks), (7, 9, 0));
+        let same = read(SIZE, 7, 9, [0; 5]).expect("the same struct");
+        assert_eq!((same.persistent, same.unchecked, same.ncallbacks), (7, 9, 6));
+        let newer = read(SIZE + 20, 7, 9, [0; 5]).expect("a longer struct with a zero tail");
         assert_eq!((newer.persistent, newer.unchecked), (7, 9));
-        let error = read(32, 7, 9, [0, 0, 1, 0, 0]).err().expect("an unknown option");
+        let error = read(SIZE + 20, 7, 9, [0, 0, 1, 0, 0]).err().expect("an unknown option");
         assert_eq!(error.kind, ErrorKind::Version);
-        assert!(error.message.contains("byte 20"), "{error}");
+        assert!(error.message.contains(&format!("byte {}", SIZE + 8)), "{error}");
         for garbage in [0, 2, 13, 5000, u32::MAX] {
             let error = read(garbage, 7, 9, [0; 5]).err().expect("garbage");
             assert_eq!(error.kind, ErrorKind::InvalidArgument, "size {garbage}");
@@ -121,10 +137,11 @@ mod tests {
 
     #[test]
     fn init_fills_as_much_as_the_caller_has() {
-        let mut longer =
-            Longer { options: pld_compile_options_t { struct_size: 1, persistent: 2, unchecked: 3 }, tail: [4; 5] };
-        assert_eq!(CompileOptionsOut((&raw mut longer).cast()).init(28), Ok(()));
-        assert_eq!((longer.options.struct_size, longer.options.persistent, longer.options.unchecked), (28, 0, 0));
-        assert_eq!(longer.tail, [0, 0, 0, 0, 4]);
+        let mut longer = longer(1, 2, 3, [4; 5]);
+        let size = SIZE as usize + 16;
+        assert_eq!(CompileOptionsOut((&raw mut longer).cast()).init(size), Ok(()));
+        let options = &longer.options;
+        assert_eq!((options.struct_size, options.persistent, options.unchecked), (size as u32, 0, 0));
+        assert_eq!((options.ncallbacks, longer.tail), (0, [0, 0, 0, 0, 4]));
     }
 }

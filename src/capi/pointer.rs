@@ -6,11 +6,14 @@ use std::ffi::{CStr, c_char};
 use crate::error::{Error, Result};
 
 use super::arg::{DLManagedTensor, pld_arg_t, pld_tensor_arg_t};
+use super::callback::{pld_callback_arg_t, pld_callback_t};
 use super::dim::pld_dim_t;
 use super::executable::pld_executable_t;
 use super::host::pld_operand_t;
 use super::run::pld_run_t;
 use super::scalar::pld_scalar_t;
+use super::task::{pld_predicate_t, pld_task_t};
+use super::tensor::pld_tensor_t;
 use super::world::pld_world_t;
 
 /// A `const char *`.
@@ -98,6 +101,14 @@ lists! {
     Args of pld_arg_t;
     /// A `const pld_tensor_arg_t *`.
     Tensors of pld_tensor_arg_t;
+    /// A `const pld_tensor_t *`.
+    TensorHandles of pld_tensor_t;
+    /// A `const pld_task_t *`.
+    Tasks of pld_task_t;
+    /// A `const pld_callback_arg_t *`.
+    CallbackArgs of pld_callback_arg_t;
+    /// A `const pld_callback_t *`.
+    Callbacks of pld_callback_t;
 }
 
 macro_rules! objects {
@@ -128,17 +139,28 @@ objects! {
     Run of pld_run_t;
 }
 
-/// A `const struct DLManagedTensor *`.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-pub struct DlTensor(*const DLManagedTensor);
+macro_rules! optional {
+    ($($(#[$doc:meta])* $name:ident of $object:ty;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[repr(transparent)]
+        pub struct $name(*const $object);
 
-impl DlTensor {
-    /// The tensor, if there is one.
-    pub(super) fn get<'a>(self) -> Option<&'a DLManagedTensor> {
-        // SAFETY: NULL or alive during the call, as the header demands.
-        unsafe { self.0.as_ref() }
-    }
+        impl $name {
+            /// What it points to, if it is not NULL.
+            pub(super) fn get<'a>(self) -> Option<&'a $object> {
+                // SAFETY: NULL or alive during the call, as the header demands.
+                unsafe { self.0.as_ref() }
+            }
+        }
+    )*};
+}
+
+optional! {
+    /// A `const struct DLManagedTensor *`.
+    DlTensor of DLManagedTensor;
+    /// A `const pld_predicate_t *`.
+    PredicatePtr of pld_predicate_t;
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ir::{self, Builder, Diagnostic, Loc, Program, Severity};
 use crate::verify;
 
+use super::callback::Functions;
 use super::guard;
 use super::handle::Tag;
 use super::pointer::Text;
@@ -21,6 +22,7 @@ use super::status::pld_status_t;
 pub struct pld_program_t {
     pub(super) state: State,
     pub(super) tag: Tag,
+    pub(super) functions: Functions,
 }
 
 /// Where a program is in its life.
@@ -35,7 +37,7 @@ pub(super) enum State {
 
 impl pld_program_t {
     fn new(state: State) -> *mut Self {
-        Box::into_raw(Box::new(Self { state, tag: Tag::next() }))
+        Box::into_raw(Box::new(Self { state, tag: Tag::next(), functions: Functions::default() }))
     }
 
     /// The program, if it is finished.

@@ -108,3 +108,25 @@ pub extern "C" fn pld_wait(
         Some(())
     })
 }
+
+/// Lets the task be over only when this rank's cell at `offsets` of the `i32` window is `expected` or more; see
+/// `pld_notify`. Does not block: the task's code goes on and ends, the core is free, and the tasks that depend on this
+/// one begin when all its conditions hold. What the notifiers published is visible to them.
+///
+/// Inside a task that does nothing else: begun by `pld_at_begin`, without predicate or `allow_early_resolve`; scalar
+/// code, and at most 64 of these conditions, on window parameters themselves. Counters only grow, from 0 up.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_defer_wait(
+    p: Option<&mut pld_program_t>,
+    window: pld_tensor_t,
+    offsets: Scalars,
+    noffsets: usize,
+    expected: pld_scalar_t,
+) {
+    build(p, |c| {
+        let window = c.get(window, "the window")?;
+        let (at, expected) = (c.offsets(offsets, noffsets)?, c.get(expected, "expected")?);
+        c.builder.defer_wait(window, &at, expected);
+        Some(())
+    })
+}

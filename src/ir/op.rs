@@ -5,6 +5,9 @@ use smallvec::SmallVec;
 use super::entity::{Array, Block, Buffer, Entry, Scalar, Task, Tensor, Tile, Var};
 use super::types::{Atomic, BinaryOp, Direction, NotifyOp, ReduceAxis, ReduceOp, TileOp, UnaryOp, WaitCmp};
 
+/// Most deferred waits of one task.
+pub const MAX_CONDITIONS: i64 = 64;
+
 /// Offsets, or extents known only when the op runs; one a dimension.
 pub type Dims = SmallVec<[Scalar; 4]>;
 

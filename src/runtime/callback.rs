@@ -1,8 +1,11 @@
 //! The engine's own functions, as tasks of a program.
 
+use std::collections::BTreeSet;
 use std::ffi::{c_char, c_void};
 
 pub use crate::codegen::cpu::abi::View;
+use crate::error::{Error, Result};
+use crate::ir::{OpKind, Program};
 
 /// A function of the engine: 0 if all went well; anything else ends the launch.
 pub type CallbackFn = unsafe extern "C" fn(context: *const CallbackContext, user_data: *mut c_void) -> i32;
@@ -50,4 +53,35 @@ pub struct CallbackContext {
     pub scalars: *const i64,
     /// Number of scalars.
     pub nscalars: usize,
+}
+
+/// Each extern and host task has a function, and each function is that of one.
+pub(super) fn check(program: &Program, callbacks: &[(String, Callback)]) -> Result<()> {
+    let names = names(program);
+    let given = |name: &str| callbacks.iter().any(|(given, _)| given == name);
+    if let Some(name) = names.iter().find(|name| !given(name)) {
+        return Err(Error::invalid(format!("{name:?} of program {:?} has no function", program.name)));
+    }
+    match callbacks.iter().find(|(name, _)| !names.contains(name.as_str())) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let has = if names.is_empty() { "it has none".into() } else { format!("it has {}", list(&names)) };
+            let message = format!("{name:?} is no extern or host task of program {:?}: {has}", program.name);
+            Err(Error::invalid(message))
+        }
+    }
+}
+
+/// The names of all extern and host tasks.
+fn names(program: &Program) -> BTreeSet<&str> {
+    let functions = program.ops.values().filter_map(|op| match &op.kind {
+        OpKind::Extern { task, .. } => Some(program.tasks[*task].name.as_str()),
+        OpKind::HostTask { name, .. } => Some(name.as_str()),
+        _ => None,
+    });
+    functions.collect()
+}
+
+fn list(names: &BTreeSet<&str>) -> String {
+    names.iter().copied().collect::<Vec<_>>().join(", ")
 }

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::args::{Signature, Table};
-use super::callback::Callback;
+use super::callback::{self, Callback};
 use super::cells::Cells;
 use super::core::Core;
 use super::hooks;
@@ -28,7 +28,7 @@ pub struct CompileOptions {
     pub persistent: bool,
     /// Leave out the checks of offsets and peers that are only known when the program runs.
     pub unchecked: bool,
-    /// The engine's functions, by their names in the program.
+    /// The engine's functions, by their names in the program; of several for one name the last counts.
     pub callbacks: Vec<(String, Callback)>,
 }
 
@@ -112,6 +112,7 @@ impl Executable {
         let nranks = core.nranks;
 
         let prepared = check(nranks)
+            .and_then(|()| callback::check(program, &options.callbacks))
             .and_then(|()| Ok((plan_windows(program, nranks)?, Signature::new(program, nranks, core.rank)?)));
         let mine = prepared.as_ref().map(|(layout, _)| description(program, layout, options));
         agree(core, &program.name, mine.map_err(Clone::clone))?;

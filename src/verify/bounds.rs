@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::ir::effects::{Access, Effect, Place, Span};
 use crate::ir::op::Dims;
 use crate::ir::program::{BufferSize, ScalarDef};
-use crate::ir::{BinaryOp, Buffer, Expr, Extent, Op, OpKind, Scalar, ScalarType, Tensor};
+use crate::ir::{BinaryOp, Buffer, Expr, Extent, Grid, Op, OpKind, Scalar, ScalarType, Tensor};
 
 use super::names::Thing;
 use super::range::Interval;
@@ -43,6 +43,13 @@ pub(super) fn check(cx: &mut Context, here: Position, effects: &[Effect]) {
                 .note(note)
                 .hint("count up, and compute the descending value from the index");
         }
+        OpKind::Task { grid: Some(Grid { blocks, .. }), .. } | OpKind::Extern { blocks: Some(blocks), .. }
+            if cx.ranges.of(*blocks).max < 0 =>
+        {
+            let message = format!("the number of blocks is {}", at_most(cx, *blocks));
+            let note = define(cx, *blocks);
+            cx.find(&rules::BLOCK_COUNT, op, message).note(note).hint("a task of 0 blocks is over at once");
+        }
         OpKind::Slice { dst, src, at } => {
             let shape = cx.program.tensors[*dst].shape.clone();
             region(cx, here, None, *src, at, &Span::Shape(shape));
@@ -76,10 +83,11 @@ fn reach(kind: &OpKind, access: Option<Access>) -> String {
     match (access, kind) {
         (_, OpKind::Read { .. }) => "this reads".into(),
         (_, OpKind::Write { .. }) => "this writes".into(),
+        (_, OpKind::Task { .. } | OpKind::Extern { .. }) => "the predicate reads".into(),
         (Some(Access::Read), _) => format!("{} reads", kind.name()),
         (Some(Access::Write | Access::Accumulate), _) => format!("{} writes", kind.name()),
         (Some(Access::SignalSet | Access::SignalAdd), _) => "notify goes".into(),
-        (Some(Access::Await), _) => "wait looks".into(),
+        (Some(Access::Await), _) => format!("{} looks", kind.name()),
         (None, _) => format!("{} reaches", kind.name()),
     }
 }
@@ -258,7 +266,7 @@ fn define(cx: &Context, scalar: Scalar) -> String {
         ScalarDef::Result(op) | ScalarDef::Index(op) if program.scalars[scalar].name.is_some() => names.op(op),
         _ => text.clone(),
     };
-    match (definition.starts_with("for ") || definition.starts_with("ranks "), values.is_empty()) {
+    match (matches!(program.scalars[scalar].def, ScalarDef::Index(_)), values.is_empty()) {
         (_, true) if definition == text => String::new(),
         (_, true) => definition,
         (true, false) => format!("{text} {values} in {definition}"),

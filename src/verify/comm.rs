@@ -25,6 +25,7 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         | OpKind::RemoteStore { dst: window, .. }
         | OpKind::Notify { window, .. }
         | OpKind::Wait { window, .. }
+        | OpKind::DeferWait { window, .. }
         | OpKind::Scalar { expr: Expr::Rank(window) | Expr::NRanks(window), .. } => window,
         _ => return true,
     };
@@ -42,7 +43,9 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
             .hint(format!(
                 "declare the parameter as a window, and pass a view of a window buffer: {name}: window[...] {dtype}"
             ));
-    } else if matches!(kind, OpKind::Notify { .. } | OpKind::Wait { .. }) && dtype != DType::I32 {
+    } else if matches!(kind, OpKind::Notify { .. } | OpKind::Wait { .. } | OpKind::DeferWait { .. })
+        && dtype != DType::I32
+    {
         cx.find(&rules::NOT_SIGNAL, op, format!("a signal is a cell of an int32 window, but {} is {dtype}", name()))
             .note(names.tensor_is(window))
             .hint("use a window of i32 of its own for signals");
@@ -218,7 +221,11 @@ impl Signalled {
 }
 
 fn unsatisfied_wait(cx: &mut Context, signal: &Signal, buffer: Buffer, signalled: &Signalled) {
-    let OpKind::Wait { window, at, expected, cmp } = cx.kind(signal.op) else { return };
+    let (window, at, expected, cmp) = match cx.kind(signal.op) {
+        OpKind::Wait { window, at, expected, cmp } => (window, at, expected, *cmp),
+        OpKind::DeferWait { window, at, expected } => (window, at, expected, WaitCmp::Ge),
+        _ => return,
+    };
     let names = cx.names;
     let expected = cx.ranges.of(*expected).value();
     let holds_at_once = expected.is_some_and(|value| match cmp {

@@ -67,7 +67,9 @@ impl Uses {
                     self.touched[root] = true;
                     if effect.access.is_write() {
                         self.written[root] = true;
-                        if let TensorDef::Param(_, _, Direction::In) = cx.program.tensors[root].def {
+                        if let TensorDef::Param(_, _, Direction::In) | TensorDef::HostParam(_, Direction::In) =
+                            cx.program.tensors[root].def
+                        {
                             written_input(cx, here, root);
                         }
                     }

@@ -2,8 +2,9 @@
 //!
 //! [`verify`] reports everything that is wrong with a program, not only the first mistake. [`rules`] lists what can be,
 //! and each group of rules has a file: `structure` (where ops may stand, what they may use), `types` (element types,
-//! ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers) and `host` (the host
-//! driver and what it dispatches). [`range`] tells what values scalars can have, here and in code generation.
+//! ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers), `host` (the host
+//! driver and what it dispatches), `tasks` (what orders tasks), `waiters` (deferred waits) and `callbacks` (the engine's
+//! own functions). [`range`] tells what values scalars can have, here and in code generation.
 //!
 //! An error is only reported for what certainly goes wrong where the op runs: offsets that depend on data are checked
 //! when they run. With the world size more is certain than without, so a program is verified when it is finished, and
@@ -11,6 +12,7 @@
 //! whether enough notifies are made for what is waited for: that takes an exploration of schedules.
 
 mod bounds;
+mod callbacks;
 mod comm;
 mod host;
 mod names;
@@ -19,9 +21,11 @@ mod report;
 pub mod rules;
 mod sizes;
 mod structure;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod types;
+mod waiters;
 
 use std::cell::OnceCell;
 
@@ -52,6 +56,9 @@ fn verify_with<'a>(program: &'a Program, world: Option<u32>, text: &'a OnceCell<
         values: structure::Values::new(program),
         signals: comm::Signals::default(),
         uses: host::Uses::default(),
+        tasks: tasks::Tasks::default(),
+        waiters: waiters::Waiters::default(),
+        functions: callbacks::Functions::default(),
     };
     verifier.program();
     verifier.cx.report.finish()
@@ -176,6 +183,12 @@ struct Position {
     conditions: u32,
     /// The op is inside a loop or an if.
     nested: bool,
+    /// The outermost loop around the op, in its task or outside of tasks.
+    within: Option<Op>,
+    /// How often the op runs at least, each time its task does.
+    times: i64,
+    /// Only deps order tasks here.
+    manual: bool,
     /// The op may run.
     reached: bool,
 }
@@ -185,6 +198,9 @@ struct Verifier<'a> {
     values: structure::Values,
     signals: comm::Signals,
     uses: host::Uses,
+    tasks: tasks::Tasks,
+    waiters: waiters::Waiters,
+    functions: callbacks::Functions<'a>,
 }
 
 impl Verifier<'_> {
@@ -197,12 +213,16 @@ impl Verifier<'_> {
             task: None,
             conditions: 0,
             nested: false,
+            within: None,
+            times: 1,
+            manual: false,
             reached: true,
         };
         structure::program(&mut self.cx);
         sizes::params(&mut self.cx);
         for (entry, data) in &program.entries {
             self.enter_body(&data.params, data.body, start(Scope::Entry, Some(entry)));
+            self.tasks.finish_entry(&mut self.cx);
         }
         if let Some(host) = &program.host {
             self.enter_body(&host.params, host.body, start(Scope::Host, None));
@@ -232,6 +252,9 @@ impl Verifier<'_> {
             }
             self.signals.note(&mut self.cx, here, &effects);
             self.uses.check(&mut self.cx, here, &effects);
+            self.tasks.check(&mut self.cx, here, &effects);
+            self.waiters.check(&mut self.cx, here);
+            self.functions.check(&mut self.cx, here);
             for (index, inner) in kind.blocks().into_iter().enumerate() {
                 self.inner(inner, index, kind, here);
             }
@@ -244,10 +267,19 @@ impl Verifier<'_> {
             conditions: here.conditions + u32::from(entered != Entered::Always),
             reached: here.reached && entered != Entered::Never,
             nested: here.nested || matches!(kind, OpKind::For { .. } | OpKind::If { .. } | OpKind::Ranks { .. }),
+            manual: here.manual || matches!(kind, OpKind::Manual { .. }),
             ..here
         };
-        if let OpKind::Task { task, .. } = *kind {
-            inside = Position { scope: Scope::InCore, task: Some(task), ..inside };
+        match *kind {
+            OpKind::Task { task, .. } => {
+                inside = Position { scope: Scope::InCore, task: Some(task), within: None, times: 1, ..inside };
+            }
+            OpKind::For { first, end, step, .. } => {
+                inside.within = here.within.or(Some(here.op));
+                inside.times = here.times.saturating_mul(self.cx.ranges.least_trips(first, end, step));
+            }
+            OpKind::If { .. } if entered != Entered::Always => inside.times = 0,
+            _ => {}
         }
         let outer = self.values.enter();
         if let Some(index) = kind.index() {

@@ -4,7 +4,7 @@
 //! that may wrap gives the full range of its type. So a check that an interval satisfies may be left out of the code.
 //!
 //! For messages the opposite question matters: is a value really *taken*, so that a mistake is certain? Numbers are.
-//! Bounds of a loop index are, if its bounds are numbers, in some iteration; those of the rank on some rank; and so are
+//! Bounds of the index of a loop or block are, if its bounds are numbers, in some iteration; those of the rank on some rank; and so are
 //! bounds of sums, differences and products of such independent values. See [`Ranges::takes_bounds`].
 
 use cranelift_entity::packed_option::ReservedValue;
@@ -252,17 +252,28 @@ impl Ranges {
                 Some(_) => Entered::Never,
                 None => Entered::Maybe,
             },
-            OpKind::For { first, end, .. } | OpKind::Ranks { first, end, .. } => {
-                let (from, to) = (self.of(*first), self.of(*end));
-                let fixed = |s: Scalar| program.extent_of(s).is_some() || self.of(s).value().is_some();
-                match () {
-                    _ if from.min >= to.max => Entered::Never,
-                    _ if fixed(*first) && fixed(*end) => Entered::Always,
-                    _ => Entered::Maybe,
-                }
-            }
+            OpKind::For { first, end, .. } | OpKind::Ranks { first, end, .. } => match () {
+                _ if self.of(*first).min >= self.of(*end).max => Entered::Never,
+                _ if self.fixed(program, *first) && self.fixed(program, *end) => Entered::Always,
+                _ => Entered::Maybe,
+            },
+            OpKind::Task { grid: Some(grid), .. } if self.of(grid.blocks).max < 1 => Entered::Never,
+            OpKind::Task { options, .. } if options.predicate.is_some() => Entered::Maybe,
+            OpKind::Task { grid: Some(grid), .. } if !self.fixed(program, grid.blocks) => Entered::Maybe,
             _ => Entered::Always,
         }
+    }
+
+    /// The same during a whole launch.
+    fn fixed(&self, program: &Program, scalar: Scalar) -> bool {
+        program.extent_of(scalar).is_some() || self.of(scalar).value().is_some()
+    }
+
+    /// How often the body of a loop runs at least.
+    pub fn least_trips(&self, first: Scalar, end: Scalar, step: Scalar) -> i64 {
+        let (first, end, step) = (self.of(first).max, self.of(end).min, self.of(step).max);
+        let span = i128::from(end) - i128::from(first);
+        if span <= 0 || step < 1 { 0 } else { ((span - 1) / i128::from(step) + 1).min(i64::MAX.into()) as i64 }
     }
 }
 
@@ -344,10 +355,16 @@ impl Analysis<'_> {
                 self.set(*dst, Interval::of_element(self.program.tensors[*src].dtype), None);
             }
             OpKind::For { index, first, end, step, .. } => {
-                self.index(*index, *index, *first, *end, self.ranges.of(*step), conditions);
+                let (from, to) = (self.ranges.of(*first), self.ranges.of(*end));
+                self.index(*index, *index, (from, to), self.ranges.of(*step), conditions);
             }
             OpKind::Ranks { index, first, end, .. } => {
-                self.index(*index, rank_source(), *first, *end, Interval::point(1), conditions);
+                let (from, to) = (self.ranges.of(*first), self.ranges.of(*end));
+                self.index(*index, rank_source(), (from, to), Interval::point(1), conditions);
+            }
+            OpKind::Task { grid: Some(grid), .. } => {
+                let (from, to) = (Interval::point(0), self.ranges.of(grid.blocks));
+                self.index(grid.index, grid.index, (from, to), Interval::point(1), conditions);
             }
             OpKind::Dispatch { entry, args, .. } => {
                 for (param, arg) in self.program.entries[*entry].params.iter().zip(args) {
@@ -360,9 +377,15 @@ impl Analysis<'_> {
         }
     }
 
-    fn index(&mut self, index: Scalar, source: Scalar, first: Scalar, end: Scalar, by: Interval, conditions: u32) {
+    fn index(
+        &mut self,
+        index: Scalar,
+        source: Scalar,
+        (from, to): (Interval, Interval),
+        by: Interval,
+        conditions: u32,
+    ) {
         let ty = self.program.scalars[index].ty;
-        let (from, to) = (self.ranges.of(first), self.ranges.of(end));
         let last = to.max.saturating_sub(1);
         // Past a step that does not fit, the index may wrap.
         let wraps = by.value() != Some(1) && last.checked_add(by.max).is_none();

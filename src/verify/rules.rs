@@ -92,4 +92,22 @@ rules! {
     ALIASED = "PLD-V073" Warning "aliased": "A dispatch passes one tensor twice, and writes it";
     SHARED_OUTPUT = "PLD-V074" Warning "shared-output": "Every rank writes the same host tensor";
     UNBOUND_DIM = "PLD-V075" Error "unbound-dim": "No host tensor has a named dimension as an extent";
+
+    // Tasks.
+    DEPENDENCY = "PLD-V080" Error "dependency": "A task depends on one that does not stand before it in its entry";
+    DUPLICATE_DEPENDENCY = "PLD-V081" Warning "duplicate-dependency": "A task names one of its deps twice";
+    UNUSED_NO_DEP = "PLD-V082" Warning "unused-no-dep": "A no_dep names a tensor that the task does not touch";
+    PREDICATE = "PLD-V083" Error "predicate-type": "A predicate compares an element that is neither an integer nor a bool";
+    BLOCK_COUNT = "PLD-V084" Error "block-count": "The number of blocks of a task is negative";
+    BLOCK_INDEX = "PLD-V085" Warning "block-index": "No block of a grid uses its index";
+    NESTED_MANUAL = "PLD-V086" Error "nested-manual": "A manual scope stands inside another one";
+    UNANCHORED_WAIT = "PLD-V087" Warning "unanchored-wait": "A task that waits is ordered after no task before it";
+    WAITER = "PLD-V088" Error "waiter": "A deferred wait stands in a grid, or in a task with a predicate or allow_early_resolve";
+    WAITER_WORK = "PLD-V089" Error "waiter-work": "A task with a deferred wait does other work";
+    WAITER_SIGNAL = "PLD-V090" Error "waiter-signal": "A deferred wait on a slice of a window";
+    WAITER_VALUE = "PLD-V091" Error "waiter-value": "A deferred wait expects what no counter of 32 bits reaches from 0 up";
+    WAITER_CONDITIONS = "PLD-V092" Error "waiter-conditions": "A task has too many deferred waits";
+    SIGNATURE = "PLD-V093" Error "signature": "One name of extern or host tasks is given arguments of different kinds";
+    HOST_TASK = "PLD-V094" Error "host-task": "A host task stands in a loop or an if, or before a dispatch";
+    HOST_TASK_ARGUMENT = "PLD-V095" Error "host-task-argument": "A host task is given a window, or one rank's part of a tensor";
 }

@@ -150,6 +150,7 @@ impl Values {
 fn uses_and_definitions(kind: &OpKind, effects: &[Effect], used: &mut Several, made: &mut Several) {
     kind.for_each_scalar(|scalar| used.push(Thing::Scalar(scalar)));
     made.extend(kind.result().map(Thing::Scalar));
+    used.extend(kind.task().iter().flat_map(|(_, options)| &options.no_dep).map(|&tensor| Thing::Tensor(tensor)));
     match kind {
         OpKind::Scalar { expr: Expr::Rank(window) | Expr::NRanks(window), .. } => used.push(Thing::Tensor(*window)),
         OpKind::Slice { dst, src, .. } | OpKind::SliceRank { dst, src, .. } => {

@@ -57,6 +57,34 @@ fn codes(program: &Program) -> Vec<Code> {
 }
 
 #[test]
+fn tasks_depend_on_those_before_them_in_their_entry() {
+    let mut f = Fixture::new();
+    let text = |program: &Program| verify(program, None).iter().map(ToString::to_string).collect::<String>();
+    let first = f.b.at_begin("first", TaskOptions::default());
+    let tile = f.load();
+    f.store(tile);
+    f.b.task_end();
+    f.b.at_begin("second", TaskOptions { deps: vec![first], ..TaskOptions::default() });
+    f.b.task_end();
+    f.b.entry_end();
+    f.b.entry_begin("other");
+    f.b.at_begin("third", TaskOptions { deps: vec![first], ..TaskOptions::default() });
+    f.b.task_end();
+    let program = f.finish();
+    assert_eq!(codes(&program), [rules::UNUSED_ENTRY.code, rules::DEPENDENCY.code]);
+    assert!(text(&program).contains("first is a task of entry e"), "{}", text(&program));
+
+    let mut f = Fixture::new();
+    let tile = f.load();
+    f.store(tile);
+    let itself = Task::from_u32(0);
+    f.b.at_begin("first", TaskOptions { deps: vec![itself], ..TaskOptions::default() });
+    f.b.task_end();
+    let program = f.finish();
+    assert!(text(&program).contains("task first does not stand before in this entry"), "{}", text(&program));
+}
+
+#[test]
 fn what_a_block_defines_ends_with_it() {
     let mut f = Fixture::new();
     let one = f.b.int(1);

@@ -3,8 +3,8 @@
 use crate::ir::extent::Shape;
 use crate::ir::op::Dims;
 use crate::ir::{
-    Array, BinaryOp, DType, Expr, Extent, Op, OpKind, Region, Scalar, ScalarType, Tensor, Tile, TileOp, TileOrScalar,
-    UnaryOp,
+    Array, BinaryOp, DType, Expr, Extent, Op, OpKind, Predicate, Region, Scalar, ScalarType, TaskOptions, Tensor, Tile,
+    TileOp, TileOrScalar, UnaryOp,
 };
 
 use super::names::Thing;
@@ -26,8 +26,8 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
             convertible(cx, op, *value, cx.program.vars[*var].ty.dtype(), Thing::Var(*var))
         }
         OpKind::VarGet { .. } | OpKind::Manual { .. } | OpKind::HostTask { .. } => true,
-        OpKind::Task { grid, .. } => grid.is_none_or(|grid| integer(cx, op, grid.blocks, "a number of blocks")),
-        OpKind::Extern { blocks, .. } => blocks.is_none_or(|blocks| integer(cx, op, blocks, "a number of blocks")),
+        OpKind::Task { grid, options, .. } => task(cx, op, grid.map(|grid| grid.blocks), options),
+        OpKind::Extern { blocks, options, .. } => task(cx, op, *blocks, options),
         OpKind::ArrayDef { array, fill } => sizes::array(cx, op, *array) & array_value(cx, op, *array, *fill),
         OpKind::ArrayGet { index, .. } => integer(cx, op, *index, "an array index"),
         OpKind::ArraySet { array, index, value } => {
@@ -88,6 +88,25 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::SliceRank { rank, .. } => integer(cx, op, *rank, "a rank"),
         OpKind::Dispatch { device, .. } => integer(cx, op, *device, "a device"),
     }
+}
+
+fn task(cx: &mut Context, op: Op, blocks: Option<Scalar>, options: &TaskOptions) -> bool {
+    let counted = blocks.is_none_or(|blocks| integer(cx, op, blocks, "a number of blocks"));
+    let Some(Predicate { tensor, at, .. }) = &options.predicate else { return counted };
+    let program = cx.program;
+    let dtype = program.tensors[*tensor].dtype;
+    if dtype.is_float() {
+        let names = cx.names;
+        cx.find(
+            &rules::PREDICATE,
+            op,
+            format!("a predicate compares integers or bools, but {} is {dtype}", names.tensor(*tensor)),
+        )
+        .note(names.tensor_is(*tensor))
+        .hint("let a task before compare it, and write what comes out into a tensor of bool or i32");
+        return false;
+    }
+    offsets(cx, op, *tensor, at, "offset") & counted
 }
 
 // Scalars.

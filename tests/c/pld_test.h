@@ -82,7 +82,7 @@ static inline pld_program_t *test_shift(int64_t columns) {
   pld_tensor_t ready = pld_param_window(p, "ready", PLD_DTYPE_I32, PLD_DIMS(1, 1));
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32);
   pld_scalar_t factor = pld_param_scalar(p, "factor", PLD_DTYPE_F32);
-  pld_at_begin(p, "exchange");
+  pld_at_begin(p, "exchange", NULL);
   {
     pld_scalar_t next = pld_let(p, "next", pld_mod(p, pld_add(p, me, PLD_INT(1)), pld_world_size(p)));
     pld_tile_t row;

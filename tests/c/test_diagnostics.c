@@ -41,7 +41,7 @@ static pld_tensor_t open_task(pld_program_t *p) {
   pld_tensor_t x;
   pld_entry_begin(p, "e");
   x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(4, 8), PLD_INOUT);
-  pld_at_begin(p, "t");
+  pld_at_begin(p, "t", NULL);
   return x;
 }
 
@@ -159,7 +159,7 @@ static void unclosed_and_bad_names(void) {
   struct findings f;
   int line = __LINE__ + 1;
   pld_entry_begin(p, NULL);
-  pld_at_begin(p, "4ever");
+  pld_at_begin(p, "4ever", NULL);
   f = finish(p, PLD_ERR_VERIFY);
   CHECK(f.count == 4);
   check_finding(&f, 0, "PLD-B005", line);
@@ -176,7 +176,7 @@ static void verifier_findings(void) {
   pld_scalar_t r;
   struct findings f;
   int line;
-  pld_at_begin(p, "t");
+  pld_at_begin(p, "t", NULL);
   line = __LINE__ + 1;
   pld_write(p, x, PLD_AT(PLD_INT(4), PLD_INT(0)), pld_float(p, 1.0f));
   pld_task_end(p);

@@ -86,7 +86,7 @@ static void out_of_bounds(void) {
   int32_t data[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
   pld_arg_t args[2];
   char line[32];
-  pld_at_begin(p, "t");
+  pld_at_begin(p, "t", NULL);
   sprintf(line, "test_launch.c:%d", __LINE__ + 1);
   pld_write(p, y, PLD_AT(at), PLD_INT(99));
   pld_task_end(p);

@@ -15,6 +15,7 @@ int main(void) {
   pld_array_t a = {0};
   pld_buffer_t b = {0};
   pld_entry_t e = {0};
+  pld_task_t task = {0};
   pld_world_t *world = test_world(1, 0);
   pld_program_t *p = test_shift_finished(4);
   test_deadline(20);
@@ -38,8 +39,15 @@ int main(void) {
   CHECK(pld_param_tensor(NULL, "x", PLD_DTYPE_F32, PLD_DIMS(1), PLD_IN).id != 0);
   CHECK(pld_param_window(NULL, "x", PLD_DTYPE_F32, PLD_DIMS(1)).id != 0);
   CHECK(pld_param_scalar(NULL, "x", PLD_DTYPE_F32).id != 0);
-  pld_at_begin(NULL, "t");
-  pld_task_end(NULL);
+  pld_at_begin(NULL, "t", NULL);
+  CHECK(pld_spmd_begin(NULL, "t", s, NULL).id != 0 && pld_block_index(NULL).id != 0);
+  CHECK(pld_task_end(NULL).id != 0 && pld_join(NULL, "t", PLD_TASKS(task)).id != 0);
+  pld_task_name(NULL, task, "t");
+  pld_manual_begin(NULL);
+  pld_manual_end(NULL);
+  pld_manual_dep(NULL, x);
+  CHECK(pld_extern_task(NULL, "t", NULL, NULL, PLD_CALLBACK_ARGS(pld_in(x)), s, PLD_DEPS(task)).id != 0);
+  pld_host_task(NULL, "t", NULL, NULL, NULL, 0);
   CHECK(pld_add(NULL, s, s).id != 0 && pld_sub(NULL, s, s).id != 0 && pld_mul(NULL, s, s).id != 0);
   CHECK(pld_div(NULL, s, s).id != 0 && pld_mod(NULL, s, s).id != 0);
   CHECK(pld_min(NULL, s, s).id != 0 && pld_max(NULL, s, s).id != 0);
@@ -80,6 +88,7 @@ int main(void) {
   CHECK(pld_rank(NULL, x).id != 0 && pld_nranks(NULL, x).id != 0);
   pld_notify(NULL, x, s, PLD_AT(s), s, PLD_NOTIFY_ADD);
   pld_wait(NULL, x, PLD_AT(s), s, PLD_WAIT_GE);
+  pld_defer_wait(NULL, x, PLD_AT(s), s);
   CHECK(pld_host_tensor(NULL, "x", PLD_DTYPE_F32, PLD_DIMS(1), PLD_IN).id != 0);
   CHECK(pld_host_scalar(NULL, "x", PLD_DTYPE_F32).id != 0);
   CHECK(pld_alloc_window(NULL, "x", PLD_DTYPE_F32, PLD_DIMS(1)).id != 0);
@@ -99,6 +108,7 @@ int main(void) {
   INVALID(pld_world_status(NULL));
   pld_world_destroy(NULL);
   INVALID(pld_compile_options_init(NULL, sizeof(pld_compile_options_t)));
+  INVALID(pld_task_options_init(NULL, sizeof(pld_task_options_t)));
   {
     pld_executable_t *executable = NULL;
     pld_run_t *run = NULL;

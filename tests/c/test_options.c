@@ -75,7 +75,14 @@ static void compile_options(void) {
   o.tail[3] = 1;
   x = NULL;
   CHECK_STATUS(PLD_ERR_VERSION, pld_compile(p, world, &o.options, &x));
-  CHECK_ERROR("byte 24");
+  CHECK_ERROR("byte 44");
+  /* Before there were callbacks. */
+  o.options.struct_size = 12;
+  o.options.ncallbacks = 1;
+  CHECK_OK(pld_compile(p, world, &o.options, &x));
+  pld_executable_destroy(x);
+  x = NULL;
+  o.options.ncallbacks = 0;
   o.options.struct_size = 4;
   CHECK_OK(pld_compile(p, world, &o.options, &x));
   pld_executable_destroy(x);

@@ -38,7 +38,7 @@ static pld_program_t *everything(void) {
   pld_tensor_t part = pld_slice(p, x, PLD_AT(zero, zero), PLD_DIMS(1, d));
   pld_tensor_name(p, part, "part");
 
-  pld_at_begin(p, "scalars");
+  pld_at_begin(p, "scalars", NULL);
   {
     pld_scalar_t a = pld_let(p, "a", pld_cast(p, pld_read(p, part, PLD_AT(zero, PLD_INT(3))), PLD_DTYPE_I32));
     pld_scalar_t b = pld_let(p, "b", pld_sum(p, a, me, PLD_INT(2), pld_neg(p, a)));
@@ -64,7 +64,7 @@ static pld_program_t *everything(void) {
   }
   pld_task_end(p);
 
-  pld_at_begin(p, "tiles");
+  pld_at_begin(p, "tiles", NULL);
   {
     pld_tile_t t = pld_load(p, x, PLD_AT(zero, zero), PLD_DIMS(1, d));
     pld_tile_t u = pld_tile_full(p, PLD_DTYPE_F32, PLD_DIMS(1, d), pld_float(p, 2.0f));
@@ -91,7 +91,7 @@ static pld_program_t *everything(void) {
   }
   pld_task_end(p);
 
-  pld_at_begin(p, "exchange");
+  pld_at_begin(p, "exchange", NULL);
   {
     pld_scalar_t peer = pld_mod(p, pld_add(p, pld_rank(p, w), PLD_INT(1)), pld_nranks(p, w));
     pld_transfer_t chunked = pld_region(PLD_AT(me, zero), PLD_AT(zero, zero), PLD_DIMS(1, d));
@@ -149,7 +149,7 @@ static void routed_rows(void) {
   pld_buffer_t buffer;
   const char *text;
   size_t i;
-  pld_at_begin(p, "dispatch_push");
+  pld_at_begin(p, "dispatch_push", NULL);
   {
     pld_array_t slot = pld_array(p, "slot", PLD_DTYPE_I32, PLD_WORLD, PLD_INT(0));
     pld_scalar_t t = pld_let(p, "t", pld_for_begin(p, PLD_INT(0), pld_clamp(p, num_tokens, PLD_INT(0), PLD_INT(T))));

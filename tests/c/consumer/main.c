@@ -14,7 +14,7 @@ int main(void) {
   pld_tensor_t y = pld_param_tensor(p, "y", PLD_DTYPE_I32, PLD_DIMS(1), PLD_OUT), ys;
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32), r;
   pld_status_t status;
-  pld_at_begin(p, "write");
+  pld_at_begin(p, "write", NULL);
   pld_write(p, y, PLD_AT(PLD_INT(0)), me);
   pld_task_end(p);
   pld_entry_end(p);
