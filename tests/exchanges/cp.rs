@@ -12,7 +12,7 @@ use super::{compile, program};
 const SEG_ROWS: usize = 9;
 const TAIL_ROWS: usize = 5;
 const D: usize = 24;
-const EPOCHS: usize = 300;
+const EPOCHS: usize = 1000;
 
 /// Row `row` of the whole sequence.
 fn hidden(epoch: usize, row: usize, column: usize) -> bf16 {

@@ -19,7 +19,7 @@ const D: usize = 40;
 const N_LOCAL: usize = 4;
 const MAX_PER_SRC: usize = 12;
 const PAD: usize = 8;
-const LAYERS: usize = 150;
+const LAYERS: usize = 500;
 
 fn moe(max_per_src: i64) -> ir::Program {
     let sizes = [("T", 12), ("TOPK", 3), ("D", 40), ("N_LOCAL", 4), ("MAX_PER_SRC", max_per_src), ("BLOCKS", 3)];
@@ -175,7 +175,7 @@ fn a_lane_that_is_full_is_an_error() {
     }
     let error = launch(&executable, &world, 4, to_one([1, 2])).err().expect("six rows do not fit");
     assert_eq!(error.kind, ErrorKind::OutOfBounds, "{error}");
-    for fact in ["rank 1", "put lane_x[slot, 0] @dst", "push", "row"] {
+    for fact in ["rank 1", "[4, 0] reaches outside lane_x", "put lane_x[slot, 0] @dst", "push"] {
         assert!(error.message.contains(fact), "{fact} is missing in: {error}");
     }
 }

@@ -13,7 +13,7 @@ use super::{compile, program};
 const M: usize = 24;
 const K: usize = 10;
 const N: usize = 12;
-const LAYERS: usize = 60;
+const LAYERS: usize = 200;
 
 /// A matrix of a view: base, rows and columns.
 fn matrix(view: &View) -> (*mut f32, usize, usize) {
