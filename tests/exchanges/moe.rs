@@ -34,22 +34,21 @@ fn answer(eid: usize, x: i8, scale: f32, weight: f32) -> bf16 {
 /// A view's elements.
 ///
 /// # Safety
-/// The view is of this type and packed, and nobody else writes to it.
-unsafe fn elements<'a, T>(view: &View) -> &'a mut [T] {
+/// The view is of this type and packed, and nobody writes to it meanwhile.
+unsafe fn elements<'a, T>(view: &View) -> &'a [T] {
     // SAFETY: a view has as many extents as dimensions, and memory for all its elements.
     unsafe {
         let shape = std::slice::from_raw_parts(view.shape, view.ndims as usize);
-        std::slice::from_raw_parts_mut(view.data.cast(), shape.iter().product::<i64>() as usize)
+        std::slice::from_raw_parts(view.data.cast(), shape.iter().product::<i64>() as usize)
     }
 }
 
-/// The engine's kernel: one expert a block. It writes the rows of y that are this expert's, so no two blocks' slices of
-/// y are used for the same rows.
+/// The engine's kernel: one expert a block, which writes rows of y that are its own.
 unsafe extern "C" fn expert(context: *const CallbackContext, _: *mut c_void) -> i32 {
     // SAFETY: the context lives during the call; the tensors are those that the program names, of these types.
     let (context, views) = unsafe { (&*context, std::slice::from_raw_parts((*context).tensors, (*context).ntensors)) };
     let [x, scales, weights, counts, first, y] = views else { return 1 };
-    // SAFETY: as above; only this rank's tasks touch them now, and they are read but for y.
+    // SAFETY: as above; nobody writes to them between the waits of this epoch and the answers.
     let (x, scales, weights) = unsafe { (elements::<i8>(x), elements::<f32>(scales), elements::<f32>(weights)) };
     // SAFETY: as above.
     let (counts, first) = unsafe { (elements::<i32>(counts), elements::<i32>(first)) };
