@@ -101,10 +101,10 @@ impl Reader<'_> {
     fn op(&mut self, op: Op) {
         let kind = &self.program.ops[op].kind;
         *self.meaning.ops.entry(kind.name()).or_default() += 1;
+        if let Some(index) = kind.index() {
+            self.number(&index.to_string());
+        }
         match *kind {
-            OpKind::For { index, .. } | OpKind::Ranks { index, .. } => {
-                self.number(&index.to_string());
-            }
             OpKind::Slice { dst, .. } | OpKind::Window { dst, .. } => {
                 let id = format!("{} {}", self.number(&dst.to_string()), self.tensor_data(dst));
                 self.known.insert(dst.to_string(), id);
@@ -175,7 +175,9 @@ impl Reader<'_> {
                     };
                     out += &format!("{} {size}", self.number(word));
                 }
-                ("task", Ok(n)) => out += &self.program.tasks[Task::from_u32(n)].name,
+                ("task", Ok(n)) => {
+                    out += &format!("{} {}", self.number(word), self.program.tasks[Task::from_u32(n)].name);
+                }
                 ("block", Ok(_)) => {}
                 _ => out += word,
             }

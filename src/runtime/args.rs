@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ir::builder::MAX_RANK;
 use crate::ir::extent::{ExtentData, Extents, Known};
 use crate::ir::program::{Param, TensorDef};
-use crate::ir::{DType, Dim, Direction, Extent, OpKind, Program, ScalarType};
+use crate::ir::{CallbackArg, DType, Dim, Direction, Extent, OpKind, Program, ScalarType};
 
 /// One argument of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,8 @@ enum Kind {
         shape: Vec<Size>,
         /// Sliced by rank.
         ranked: bool,
+        /// A task on the host uses it, with the parts of all ranks in one piece.
+        whole: bool,
         written: bool,
     },
     Scalar(ScalarType),
@@ -104,12 +106,15 @@ impl Signature {
     /// The parameters of `program` for a process that is `rank`, or drives all ranks.
     pub(super) fn new(program: &Program, nranks: u32, rank: Option<u32>) -> Result<Self> {
         let extents = program.extents.clone();
-        let (mut params, mut sliced) = (Vec::new(), HashSet::new());
+        let (mut params, mut sliced, mut whole) = (Vec::new(), HashSet::new(), HashSet::new());
         if let Some(host) = &program.host {
-            program.walk(host.body, &mut |op| {
-                if let OpKind::SliceRank { src, .. } = program.ops[op].kind {
-                    sliced.insert(src);
-                }
+            program.walk(host.body, &mut |op| match &program.ops[op].kind {
+                OpKind::SliceRank { src, .. } => _ = sliced.insert(*src),
+                OpKind::HostTask { args, .. } => whole.extend(args.iter().filter_map(|arg| match *arg {
+                    CallbackArg::Tensor(tensor, _) => Some(tensor),
+                    CallbackArg::Scalar(_) => None,
+                })),
+                _ => {}
             });
             for (index, &param) in host.params.iter().enumerate() {
                 let unnamed = || format!("#{index}");
@@ -127,7 +132,8 @@ impl Signature {
                             shape.push(Size::Fixed(1));
                         }
                         let written = matches!(data.def, TensorDef::HostParam(_, Direction::Out | Direction::InOut));
-                        let kind = Kind::Tensor { dtype: data.dtype, shape, ranked, written };
+                        let whole = whole.contains(&t);
+                        let kind = Kind::Tensor { dtype: data.dtype, shape, ranked, whole, written };
                         Parameter { name: data.name.clone().unwrap_or_else(unnamed), kind }
                     }
                 });
@@ -213,12 +219,12 @@ impl Signature {
         let nranks = self.nranks as usize;
         let row = &mut table.values[index * nranks..][..nranks];
         let local = self.rank.map_or(0..nranks, |rank| rank as usize..rank as usize + 1);
-        let (dtype, shape, ranked, written) = match (&param.kind, arg) {
+        let (dtype, shape, ranked, in_one, written) = match (&param.kind, arg) {
             (Kind::Scalar(ty), _) => {
                 row.fill(scalar_bits(&param.name, *ty, arg)?);
                 return Ok(false);
             }
-            (Kind::Tensor { dtype, shape, ranked, written }, _) => (*dtype, shape, *ranked, *written),
+            (Kind::Tensor { dtype, shape, ranked, whole, written }, _) => (*dtype, shape, *ranked, *whole, *written),
         };
         let mut keep = |tensor: &TensorArg, bytes: usize| {
             if bytes > 0 {
@@ -236,6 +242,11 @@ impl Signature {
                     row[rank] = (tensor.data.addr() + rank * part) as u64;
                 }
                 keep(tensor, bytes);
+            }
+            Arg::Ranks(_) if whole && in_one => {
+                let name = &param.name;
+                let message = format!("argument {name} is a list of parts, but a task on the host takes it in one");
+                return Err(Error::invalid(message));
             }
             Arg::Ranks(parts) if whole => {
                 if parts.len() != nranks {

@@ -42,6 +42,7 @@ pub struct Executable {
 /// What is left of a program when it is compiled.
 pub(super) struct Routine {
     pub(super) driver: Driver,
+    pub(super) host_tasks: Option<Driver>,
     pub(super) scratch_bytes: usize,
     pub(super) sites: Vec<Site>,
     pub(super) tasks: Vec<TaskCode>,
@@ -90,6 +91,7 @@ impl Executable {
             let code = cpu::compile(program, binding, hooks)?;
             Ok(Routine {
                 driver: code.driver,
+                host_tasks: code.host_tasks,
                 scratch_bytes: code.scratch_bytes,
                 sites: code.sites.clone(),
                 tasks: code.tasks.clone(),

@@ -31,7 +31,7 @@ pub(super) struct Record {
 unsafe impl Sync for Record {}
 
 /// The kinds that a world can fail with.
-const KINDS: [ErrorKind; 9] = [
+const KINDS: [ErrorKind; 10] = [
     ErrorKind::Timeout,
     ErrorKind::PeerLost,
     ErrorKind::Aborted,
@@ -39,6 +39,7 @@ const KINDS: [ErrorKind; 9] = [
     ErrorKind::OutOfBounds,
     ErrorKind::Arithmetic,
     ErrorKind::Callback,
+    ErrorKind::Unsupported,
     ErrorKind::Io,
     ErrorKind::NoMemory,
 ];

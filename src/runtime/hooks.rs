@@ -180,7 +180,12 @@ unsafe extern "C" fn callback(
     Exit::Failed as i32
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// Of the driver of a rank.
+    pub(super) fn new(core: &'a Core, image: &'a Image, launch: u64, rank: u32) -> Self {
+        Self { core, image, launch, rank, lane: 0, task: None, stop: None }
+    }
+
     fn tasks(&self) -> &super::tasks::Tasks {
         self.core.tasks(self.rank)
     }

@@ -10,7 +10,7 @@ use super::hooks::Context;
 use super::report;
 use super::tasks::Ground;
 use super::wait::SLICE;
-use crate::codegen::cpu::abi::{Exit, Frame, NO_FAULT};
+use crate::codegen::cpu::abi::{Driver, Exit, Frame, NO_FAULT};
 use crate::error::{Error, ErrorKind, Result};
 
 /// How often a reset looks for peers that are late: their last launch does not ring for it.
@@ -63,6 +63,11 @@ pub(super) fn launch(core: &Core, image: &Image, table: &Table, launches: &mut u
         run_rank_caught(core, image, table, launch, 0);
         core.patience.wait(core.handoff.finish_bell(), || core.handoff.finished(job));
     }
+    if let Some(host_tasks) = image.routine.host_tasks
+        && !core.failed()
+    {
+        run_host_tasks(core, image, table, launch, host_tasks);
+    }
     core.outcome()
 }
 
@@ -90,26 +95,43 @@ fn run_rank_caught(core: &Core, image: &Image, table: &Table, launch: u64, rank:
     }
 }
 
+/// Calls the engine's functions that come after the ranks' work; on this thread, with nothing of the launch under way.
+fn run_host_tasks(core: &Core, image: &Image, table: &Table, launch: u64, host_tasks: Driver) {
+    let context = Context::new(core, image, launch, core.local.start);
+    let mut frame = frame(&context, table);
+    // SAFETY: it was compiled for this table; the frame outlives the call.
+    let exit = unsafe { host_tasks(&mut frame) };
+    if exit == Exit::Fault as i32 {
+        core.fail(context.rank, &report::fault(&context, &frame.fault));
+    }
+}
+
+/// What the code of a rank gets.
+fn frame(context: &Context, table: &Table) -> Frame {
+    let Context { core, image, launch, rank, .. } = *context;
+    Frame {
+        windows: image.windows.base(launch),
+        dims: table.dims.as_ptr(),
+        args: table.values.as_ptr(),
+        scratch: image.scratch[(rank - core.local.start) as usize].as_ptr(),
+        place: &raw const core.board.control(rank).place,
+        bells: core.board.bells(),
+        runtime: std::ptr::from_ref(context).cast_mut().cast(),
+        live: 0,
+        rank,
+        fault: NO_FAULT,
+    }
+}
+
 fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     let (board, windows) = (&*core.board, &image.windows);
     let control = board.control(rank);
     control.begin(image.id, launch);
     let may_begin = || windows.may_begin(board, rank, launch);
     if may_begin() || pass_gate(core, image, rank, launch, "to begin", SLICE, may_begin) {
-        let context = Context { core, image, launch, rank, lane: 0, task: None, stop: None };
+        let context = Context::new(core, image, launch, rank);
         let tasks = core.tasks(rank);
-        let mut frame = Frame {
-            windows: windows.base(launch),
-            dims: table.dims.as_ptr(),
-            args: table.values.as_ptr(),
-            scratch: image.scratch[(rank - core.local.start) as usize].as_ptr(),
-            place: &raw const control.place,
-            bells: board.bells(),
-            runtime: (&raw const context).cast_mut().cast(),
-            live: tasks.at_rest(),
-            rank,
-            fault: NO_FAULT,
-        };
+        let mut frame = Frame { live: tasks.at_rest(), ..frame(&context, table) };
         tasks.begin(Ground { frame: &raw const frame, context: (&raw const context).cast() });
         // SAFETY: the driver was compiled for these windows and this table, whose addresses were checked; the frame
         // outlives the call.
@@ -140,7 +162,7 @@ fn pass_gate(
     let over = || ready() || core.failed();
     if !core.patience.spin(over) {
         core.patience.linger(&core.board.control(rank).gate, Some(slice), over, |elapsed| {
-            let context = Context { core, image, launch, rank, lane: 0, task: None, stop: None };
+            let context = Context::new(core, image, launch, rank);
             core.check_peers(image, launch) || core.time_out(rank, elapsed, || report::gate(&context, purpose, elapsed))
         });
     }
@@ -166,6 +188,7 @@ mod tests {
         let program = builder.finish().unwrap();
         let routine = Routine {
             driver,
+            host_tasks: None,
             scratch_bytes: 100,
             sites: Vec::new(),
             tasks: Vec::new(),

@@ -6,6 +6,7 @@ mod losses;
 mod processes;
 mod programs;
 mod ranks;
+mod tasks;
 mod threads;
 mod timeouts;
 

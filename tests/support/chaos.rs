@@ -30,6 +30,7 @@ struct Chaos<'a> {
     arrays: Vec<Array>,
     buffers: Vec<Buffer>,
     entries: Vec<Entry>,
+    tasks: Vec<Task>,
     named: usize,
 }
 
@@ -60,6 +61,7 @@ impl<'a> Chaos<'a> {
             arrays: Vec::new(),
             buffers: Vec::new(),
             entries: Vec::new(),
+            tasks: Vec::new(),
             named: 0,
         };
         for _ in 0..2 {
@@ -155,12 +157,56 @@ impl<'a> Chaos<'a> {
         }
     }
 
+    fn some<T>(&mut self, one: fn(&mut Self) -> Option<T>) -> Vec<T> {
+        (0..self.next() % 3).filter_map(|_| one(self)).collect()
+    }
+
+    fn options(&mut self) -> TaskOptions {
+        let predicate = self.flag().then(|| {
+            let cmp = self.of(&[BinaryOp::Eq, BinaryOp::Lt, BinaryOp::Ge]);
+            Predicate { tensor: self.tensor(), at: self.dims(), cmp, value: self.next() as i64 - 128 }
+        });
+        let deps = self.some(|c| (!c.tasks.is_empty()).then(|| pick(&mut c.choices, &c.tasks)));
+        TaskOptions { deps, no_dep: self.some(|c| Some(c.tensor())), predicate, allow_early_resolve: self.flag() }
+    }
+
+    fn callback_args(&mut self) -> Vec<CallbackArg> {
+        self.some(|c| {
+            let tensor = c.flag().then(|| CallbackArg::Tensor(c.tensor(), c.of(Direction::ALL)));
+            tensor.or_else(|| Some(CallbackArg::Scalar(c.scalar())))
+        })
+    }
+
     fn step(&mut self) {
-        match self.next() % 34 {
+        match self.next() % 40 {
             0 | 1 if self.open.len() < 20 => {
-                let name = self.name();
-                self.b.at_begin(&name, Default::default());
+                let (name, options) = (self.name(), self.options());
+                self.tasks.push(self.b.at_begin(&name, options));
                 self.open.push(|b| _ = b.task_end());
+            }
+            33 if self.open.len() < 20 => {
+                let (name, blocks, options) = (self.name(), self.scalar(), self.options());
+                let (task, index) = self.b.spmd_begin(&name, blocks, options);
+                self.tasks.push(task);
+                self.scalars.push(index);
+                self.open.push(|b| _ = b.task_end());
+            }
+            34 if self.open.len() < 20 => {
+                self.b.manual_begin();
+                self.open.push(Builder::manual_end);
+            }
+            35 => {
+                let (blocks, args, options) =
+                    (self.flag().then(|| self.scalar()), self.callback_args(), self.options());
+                self.tasks.push(self.b.extern_task("engine", blocks, args, options));
+            }
+            36 => {
+                let args = self.callback_args();
+                self.b.host_task("engine", args);
+            }
+            37 | 38 => {
+                let (window, at, expected) = (self.tensor(), self.dims(), self.scalar());
+                self.b.defer_wait(window, &at, expected);
             }
             2 if self.open.len() < 20 => {
                 let (first, end, step) = (self.scalar(), self.scalar(), self.scalar());

@@ -44,6 +44,10 @@ struct Generator<'a> {
     d: Extent,
     n: Extent,
     entry: Option<Entry>,
+    /// Tasks so far.
+    tasks: Vec<Task>,
+    /// Inside a manual scope.
+    manual: bool,
     /// `tensor[8] i32 in`
     table: Tensor,
     /// `tensor[4, D] f16 inout`
@@ -71,6 +75,8 @@ impl<'a> Generator<'a> {
             d,
             n,
             entry: None,
+            tasks: Vec::new(),
+            manual: false,
             table: none,
             half: none,
             rows: none,
@@ -118,6 +124,9 @@ impl<'a> Generator<'a> {
         self.scope.ints.push(me);
         self.scope.floats.push(scale);
         self.scope.bools.push(flag);
+        if self.below(3) == 1 {
+            self.b.manual_dep(self.rows);
+        }
         for _ in 0..1 + self.below(3) {
             self.entry_statement();
         }
@@ -126,20 +135,90 @@ impl<'a> Generator<'a> {
     }
 
     fn entry_statement(&mut self) {
-        match self.below(6) {
+        match self.below(10) {
             0 | 1 => self.task(),
             2 => self.slice(),
             3 => self.definition(),
             4 if self.depth < 3 => self.loop_(Self::entry_statement),
             5 if self.depth < 3 => self.if_(Self::entry_statement),
+            6 if self.depth < 3 && !self.manual => {
+                self.manual = true;
+                self.b.manual_begin();
+                self.block(Self::entry_statement);
+                self.b.manual_end();
+                self.manual = false;
+            }
+            7 => self.waiter(),
+            8 => self.extern_task(),
             _ => self.task(),
         }
     }
 
+    fn options(&mut self) -> TaskOptions {
+        let predicate = (self.below(4) == 3).then(|| {
+            let cmp = [BinaryOp::Ne, BinaryOp::Lt, BinaryOp::Ge][self.below(3)];
+            let value = [0, -7, i64::MAX][self.below(3)];
+            Predicate { tensor: self.table, at: Dims::from_slice(&[self.index(8)]), cmp, value }
+        });
+        let no_dep = if self.below(3) == 2 { vec![self.part(), self.signal] } else { Vec::new() };
+        TaskOptions { deps: self.deps(), no_dep, predicate, allow_early_resolve: self.below(4) == 1 }
+    }
+
+    fn deps(&mut self) -> Vec<Task> {
+        let tasks = self.tasks.clone();
+        (0..self.below(3)).filter_map(|_| self.pick(&tasks)).collect()
+    }
+
+    fn add_task(&mut self, task: Task) {
+        if let Some(name) = self.name() {
+            self.b.name_task(task, name);
+        }
+        self.tasks.push(task);
+    }
+
+    /// A task with deferred waits, or with nothing.
+    fn waiter(&mut self) {
+        let options = TaskOptions { deps: self.deps(), ..TaskOptions::default() };
+        let task = self.b.at_begin("waiter", options);
+        let (me, one) = (self.scope.ints[0], self.b.int(1));
+        for _ in 0..self.below(3) {
+            let expected = self.b.int(i64::from(i32::MAX));
+            self.b.defer_wait(self.signal, &[me, one], expected);
+        }
+        self.b.task_end();
+        self.add_task(task);
+    }
+
+    fn extern_task(&mut self) {
+        use CallbackArg::{Scalar as Value, Tensor as Memory};
+        let (int, float) = (self.int(2), self.float(2));
+        let args = vec![
+            Memory(self.part(), Direction::InOut),
+            Value(int),
+            Memory(self.table, Direction::In),
+            Value(float),
+            Memory(self.half_window, Direction::Out),
+        ];
+        let blocks = (self.below(2) == 1).then(|| self.index(5));
+        let options = self.options();
+        let task = self.b.extern_task("engine", blocks, args, options);
+        self.add_task(task);
+    }
+
     fn task(&mut self) {
         let name = self.pick(&["move", "add_up", "copy_in"]).unwrap();
-        let scope = self.scope.clone();
-        self.b.at_begin(name, Default::default());
+        let (scope, options) = (self.scope.clone(), self.options());
+        let task = if self.below(3) == 2 {
+            let blocks = self.index(5);
+            let (task, mut index) = self.b.spmd_begin(name, blocks, options);
+            if let Some(name) = self.name() {
+                index = self.b.name_scalar(index, name);
+            }
+            self.scope.ints.push(index);
+            task
+        } else {
+            self.b.at_begin(name, options)
+        };
         for _ in 0..self.below(12) {
             self.statement();
         }
@@ -150,6 +229,7 @@ impl<'a> Generator<'a> {
         self.b.write(self.rows, &[zero, zero], self.scope.floats[0]);
         self.b.task_end();
         self.scope = scope;
+        self.add_task(task);
     }
 
     fn block(&mut self, mut statement: impl FnMut(&mut Self)) {
@@ -714,6 +794,10 @@ impl<'a> Generator<'a> {
                 self.b.dispatch(self.entry.unwrap(), r, args);
             }
             self.b.ranks_end();
+        }
+        for _ in 0..self.below(3) {
+            let args = vec![CallbackArg::Tensor(xs, Direction::InOut), CallbackArg::Scalar(scale)];
+            self.b.host_task("report", args);
         }
     }
 }

@@ -94,6 +94,8 @@ pub struct FunctionCode {
 pub struct Code {
     /// Entry point, one call a rank.
     pub driver: Driver,
+    /// The driver's tasks on the host, to be called once a process when all its ranks have done their part.
+    pub host_tasks: Option<Driver>,
     /// Bytes of tile memory that a rank needs.
     pub scratch_bytes: usize,
     /// The program's ops of interest; [`super::abi::Fault::site`] and waits index it.

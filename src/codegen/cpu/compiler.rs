@@ -11,8 +11,8 @@ use cranelift_module::FuncId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::extent::Known;
 use crate::ir::print::Text;
-use crate::ir::program::{Param, TensorDef};
-use crate::ir::{Entry, Op, Program, Task, Tensor};
+use crate::ir::program::{OpData, Param, TensorData, TensorDef};
+use crate::ir::{Entry, Op, OpKind, Program, Task, Tensor};
 use crate::kernels::{Kernels, kernels};
 use crate::passes::task_graph::{Node, tasks};
 use crate::verify::range::Ranges;
@@ -95,6 +95,14 @@ impl<'p> Compiler<'p> {
         let driver = self.declare(&[])?;
         let mut context = FunctionBuilderContext::new();
         self.define(&mut context, driver, &[], Level::Host, |f, _| f.host(host))?;
+        let is_host_task = |op: &OpData| matches!(op.kind, OpKind::HostTask { .. });
+        let host_tasks = match self.program.ops.values().any(is_host_task) {
+            true => Some(self.declare(&[])?),
+            false => None,
+        };
+        if let Some(id) = host_tasks {
+            self.define(&mut context, id, &[], Level::HostTasks, |f, _| f.host(host))?;
+        }
         while let Some(pending) = self.pending.pop_front() {
             match pending {
                 Pending::Entry { id, entry } => self.define_entry(&mut context, id, entry)?,
@@ -105,7 +113,7 @@ impl<'p> Compiler<'p> {
         }
         let memory = self.jit.finish()?;
         // SAFETY: the function was declared with the signature of `Driver` and is finished.
-        let driver = unsafe { std::mem::transmute::<*const u8, super::abi::Driver>(memory.address(driver)) };
+        let as_driver = |id| unsafe { std::mem::transmute::<*const u8, super::abi::Driver>(memory.address(id)) };
         let text = Text::new(self.program);
         let task = |task: TaskInMaking| TaskCode {
             name: self.program.tasks[task.node.task].name.clone(),
@@ -130,7 +138,8 @@ impl<'p> Compiler<'p> {
             blocks: task.node.blocks,
         };
         Ok(Code {
-            driver,
+            driver: as_driver(driver),
+            host_tasks: host_tasks.map(as_driver),
             scratch_bytes: self.scratch.bytes as usize,
             sites: self.sites.finish(self.program, self.known),
             tasks: self.tasks.into_iter().map(task).collect(),
@@ -256,6 +265,14 @@ impl<'p> Compiler<'p> {
         f.exit(Exit::Done);
         f.finish(config);
         self.jit.define(id, function)
+    }
+
+    /// This process holds only its own rank's part of a host tensor.
+    pub fn has_one_part(&self, tensor: Tensor) -> bool {
+        let slices = |data: &TensorData| matches!(data.def, TensorDef::HostSlice(src, _) if src == tensor);
+        self.binding.rank.is_some()
+            && matches!(self.program.tensors[tensor].def, TensorDef::HostParam(..))
+            && self.program.tensors.values().any(slices)
     }
 
     /// The tensor is symmetric memory within an entry.

@@ -27,6 +27,8 @@ use super::size::Size;
 pub enum Level {
     /// The host driver.
     Host,
+    /// The part of the host driver that calls the engine's functions when the ranks have done theirs.
+    HostTasks,
     /// An entry.
     Entry,
     /// A task of an entry.
@@ -179,7 +181,7 @@ impl<'c, 'p> Function<'c, 'p> {
     pub fn site(&mut self) -> u32 {
         let task = match self.level {
             Level::Task(task) => Some(task),
-            Level::Host | Level::Entry => None,
+            Level::Host | Level::HostTasks | Level::Entry => None,
         };
         self.unit.sites.number(self.op, task)
     }
@@ -278,11 +280,12 @@ impl<'c, 'p> Function<'c, 'p> {
             OpKind::Get { dst, src, peer, region, .. } => self.get(*dst, *src, *peer, region.as_ref())?,
             OpKind::Notify { window, peer, at, value, op } => self.notify(*window, *peer, at, *value, *op),
             OpKind::Wait { window, at, expected, cmp } => self.wait(*window, at, *expected, *cmp),
+            OpKind::Ranks { .. } | OpKind::Dispatch { .. } if self.level == Level::HostTasks => {}
+            OpKind::HostTask { name, args } if self.level == Level::HostTasks => self.host_task(name, args),
             OpKind::Ranks { index, first, end, body } => self.ranks(*index, *first, *end, *body)?,
             OpKind::Dispatch { entry, args, device } => self.dispatch(*entry, args, *device)?,
             // Named by what uses them.
             OpKind::AllocWindow { .. } | OpKind::Window { .. } | OpKind::SliceRank { .. } => {}
-            // Not the driver's: the runtime calls it when all ranks of the process have done their part.
             OpKind::HostTask { .. } => {}
         }
         Ok(())

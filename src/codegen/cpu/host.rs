@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::ir::program::{Host, Param, TensorDef};
-use crate::ir::{Block, Entry, OpKind, Operand, Program, Scalar, Tensor};
+use crate::ir::{Block, CallbackArg, Entry, OpKind, Operand, Program, Scalar, Tensor};
 
 use super::abi::Frame;
 use super::arguments::named_value;
@@ -17,7 +17,7 @@ use super::jit::ADDRESS;
 use super::size::Size;
 
 impl Function<'_, '_> {
-    /// The whole driver.
+    /// The whole driver, or its tasks on the host.
     pub fn host(&mut self, host: &Host) -> Result<()> {
         for (number, &param) in host.params.iter().enumerate() {
             if let Param::Scalar(scalar) = param {
@@ -27,6 +27,23 @@ impl Function<'_, '_> {
             }
         }
         self.block(host.body)
+    }
+
+    /// Calls a function of the engine with host tensors: those of all ranks, where the process drives them all.
+    pub fn host_task(&mut self, name: &str, args: &[CallbackArg]) {
+        let program = self.program();
+        let tensors = args.iter().filter_map(|arg| match *arg {
+            CallbackArg::Tensor(tensor, _) => Some(tensor),
+            CallbackArg::Scalar(_) => None,
+        });
+        for tensor in tensors.collect::<SmallVec<[Tensor; 8]>>() {
+            if let TensorDef::HostParam(number, _) = program.tensors[tensor].def {
+                let address = self.launch_argument(number as usize);
+                self.bases.insert(tensor, Size::Value(address));
+            }
+        }
+        let block = self.b.ins().iconst(types::I64, 0);
+        self.callback(name.into(), args, block, Size::Const(1));
     }
 
     /// This rank's word of a launch argument.

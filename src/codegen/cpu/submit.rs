@@ -49,8 +49,9 @@ impl Function<'_, '_> {
         self.numbers.insert(node.task, number);
         let call = Call { number, args, blocks };
 
-        // Where nothing comes after a task, nothing could run while it blocks.
-        let in_place = !node.defers && (!node.blocks || node.last);
+        // Where nothing comes after a single task, nothing could run while it blocks.
+        let alone = node.last && blocks == Size::Const(1);
+        let in_place = !node.defers && (!node.blocks || alone);
         if !in_place {
             self.submit(&call, node);
             return Ok(());

@@ -81,7 +81,7 @@ impl Function<'_, '_> {
     }
 
     /// Calls the engine's function with its arguments laid out on the stack.
-    fn callback(&mut self, name: String, args: &[CallbackArg], block: Value, blocks: Size) {
+    pub fn callback(&mut self, name: String, args: &[CallbackArg], block: Value, blocks: Size) {
         let (mut tensors, mut scalars) = (SmallVec::<[Tensor; 8]>::new(), SmallVec::<[Scalar; 8]>::new());
         for arg in args {
             match *arg {
@@ -92,7 +92,10 @@ impl Function<'_, '_> {
         let views = self.stack_slot((tensors.len() * size_of::<View>()) as i64);
         for (index, &tensor) in tensors.iter().enumerate() {
             let at = (index * size_of::<View>()) as i32;
-            let (shape, strides) = (self.shape(tensor), self.strides(tensor));
+            let (mut shape, strides) = (self.shape(tensor), self.strides(tensor));
+            if self.unit.has_one_part(tensor) {
+                shape[0] = Size::Const(1);
+            }
             let (dtype, ndims) = (self.program().tensors[tensor].dtype, shape.len());
             let zeros: SmallVec<[Size; 4]> = SmallVec::from_elem(Size::Const(0), ndims);
             let data = self.address(tensor, None, &zeros);

@@ -104,9 +104,9 @@ impl<'t> Parser<'t> {
         let mut options = TaskOptions::default();
         loop {
             if self.eat_word("deps") {
-                self.list("[", "]", |p| Ok(options.deps.push(p.task_id()?)))?;
+                self.list("[", "]", |p| p.task_id().map(|task| options.deps.push(task)))?;
             } else if self.eat_word("no_dep") {
-                self.list("[", "]", |p| Ok(options.no_dep.push(p.tensor()?)))?;
+                self.list("[", "]", |p| p.tensor().map(|tensor| options.no_dep.push(tensor)))?;
             } else if self.eat_word("predicate") {
                 options.predicate = Some(self.predicate()?);
             } else if self.eat_word("allow_early_resolve") {
@@ -139,10 +139,14 @@ impl<'t> Parser<'t> {
         };
         self.advance();
         let value_at = self.at;
-        let value = self.extent()?;
-        match self.builder.program().extents.constant(value) {
+        let value = self.expression()?;
+        let program = self.builder.program();
+        match program.extent_of(value).and_then(|value| program.extents.constant(value)) {
             Some(value) => Ok(Predicate { tensor, at, cmp, value }),
-            None => Err(self.report(value_at, UNEXPECTED, "a predicate compares with a number", "")),
+            None => {
+                let hint = "what is computed can be compared in a task before, which writes a flag";
+                Err(self.report(value_at, UNEXPECTED, "a predicate compares with an integer that is known", hint))
+            }
         }
     }
 
