@@ -504,6 +504,11 @@ typedef void (*pld_diagnostic_fn)(const struct pld_diagnostic_t *diagnostic, voi
 typedef int32_t (*pld_write_fn)(const char *text, size_t size, void *user_data);
 
 /**
+ * How a task graph is written: a value of `enum pld_graph_format`.
+ */
+typedef uint32_t pld_graph_format_t;
+
+/**
  * An extent of a tensor, window, tile or transfer, in elements: 0 or more; `PLD_WORLD`; or what `pld_dim`,
  * `pld_dim_const` or `pld_dim_of` returned (negative numbers that mean something in their program only).
  */
@@ -1164,6 +1169,21 @@ pld_status_t pld_program_parse(const char *text,
  */
 PLD_API
 pld_status_t pld_program_print(const struct pld_program_t *p,
+                               pld_write_fn write,
+                               void *user_data);
+
+/**
+ * Writes the task graph of every entry of the finished program: which task waits for which, by `deps` or because both
+ * touch something, as far as that is known before the program runs (offsets that only a launch knows count as
+ * touching). `nranks` is the number of ranks, or 0 if it is open. Local; any number of threads may do it at once.
+ *
+ * Errors: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_IO` if `write`
+ * returned other than 0.
+ */
+PLD_API
+pld_status_t pld_program_graph(const struct pld_program_t *p,
+                               uint32_t nranks,
+                               pld_graph_format_t format,
                                pld_write_fn write,
                                void *user_data);
 

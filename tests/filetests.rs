@@ -14,6 +14,7 @@ use pld::ir::parse::mistake::CODES;
 use pld::ir::parse::parse;
 use pld::ir::print::print;
 use pld::passes::plan_windows::plan_windows;
+use pld::passes::task_graph;
 use pld::verify::rules::RULES;
 use pld::verify::verify;
 
@@ -36,6 +37,16 @@ fn print_suite() {
 #[test]
 fn parse_suite() {
     suite("parse", printed);
+}
+
+/// The task graph, as text and for Graphviz; for the world of a first line such as `# world 4`, or for none.
+#[test]
+fn graph_suite() {
+    suite("graph", |text| {
+        let program = parse(text, FILE).unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+        let of_world = world(text);
+        format!("{}\n{}", task_graph::text(&program, of_world), task_graph::dot(&program, of_world))
+    });
 }
 
 /// Every finding of the verifier; for the world of a first line such as `# world 4`, or for none.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Each layer, and the layers that it may use besides itself.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("capi", &["runtime", "transport", "verify", "ir", "error"]),
+    ("capi", &["runtime", "transport", "passes", "verify", "ir", "error"]),
     ("runtime", &["transport", "codegen", "passes", "verify", "ir", "error"]),
     ("transport", &["error"]),
     ("codegen", &["kernels", "passes", "verify", "ir", "error"]),

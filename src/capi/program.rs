@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::{self, Builder, Diagnostic, Loc, Program, Severity};
+use crate::passes::task_graph;
 use crate::verify;
 
 use super::callback::Functions;
@@ -181,12 +182,61 @@ pub extern "C" fn pld_program_print(
         let write = write.ok_or_else(|| Error::invalid("write is NULL"))?;
         let program = p.finished()?;
         reserve::ensure(MEMORY)?;
-        let text = ir::print::print(program);
-        match write(text.as_ptr().cast(), text.len(), user_data) {
-            0 => Ok(()),
-            code => Err(Error::new(ErrorKind::Io, format!("write returned {code}"))),
-        }
+        put(write, user_data, &ir::print::print(program))
     })
+}
+
+/// How a task graph is written: a value of `enum pld_graph_format`.
+pub type pld_graph_format_t = u32;
+
+/// Values of `pld_graph_format_t`.
+#[repr(C)]
+pub enum pld_graph_format {
+    /// A line for each task, with the tasks that it waits for and why.
+    PLD_GRAPH_TEXT = 1,
+    /// The input of Graphviz' `dot`. Dashed edges go from one turn of a loop to the next.
+    PLD_GRAPH_DOT = 2,
+}
+
+/// Writes the task graph of every entry of the finished program: which task waits for which, by `deps` or because both
+/// touch something, as far as that is known before the program runs (offsets that only a launch knows count as
+/// touching). `nranks` is the number of ranks, or 0 if it is open. Local; any number of threads may do it at once.
+///
+/// Errors: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_IO` if `write`
+/// returned other than 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_program_graph(
+    p: Option<&pld_program_t>,
+    nranks: u32,
+    format: pld_graph_format_t,
+    write: pld_write_fn,
+    user_data: *mut c_void,
+) -> pld_status_t {
+    guard::status(|| {
+        let p = p.ok_or_else(|| Error::invalid("the program is NULL"))?;
+        let write = write.ok_or_else(|| Error::invalid("write is NULL"))?;
+        let program = p.finished()?;
+        reserve::ensure(MEMORY)?;
+        let world = (nranks > 0).then_some(nranks);
+        let text = match format {
+            1 => task_graph::text(program, world),
+            2 => task_graph::dot(program, world),
+            raw => return Err(Error::invalid(format!("graph format {raw} is unknown"))),
+        };
+        put(write, user_data, &text)
+    })
+}
+
+/// Hands a text to the caller.
+fn put(
+    write: extern "C" fn(*const c_char, usize, *mut c_void) -> i32,
+    user_data: *mut c_void,
+    text: &str,
+) -> Result<()> {
+    match write(text.as_ptr().cast(), text.len(), user_data) {
+        0 => Ok(()),
+        code => Err(Error::new(ErrorKind::Io, format!("write returned {code}"))),
+    }
 }
 
 /// Frees a program, finished or not; NULL is ignored. What was compiled from it stays as it is. Local; nobody else

@@ -1,10 +1,11 @@
 //! The engine's own functions, as tasks of a program.
 
 use std::collections::BTreeSet;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 
+use crate::codegen::cpu::FunctionCode;
 pub use crate::codegen::cpu::abi::View;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ir::{OpKind, Program};
 
 /// A function of the engine: 0 if all went well; anything else ends the launch.
@@ -70,6 +71,21 @@ pub(super) fn check(program: &Program, callbacks: &[(String, Callback)]) -> Resu
             Err(Error::invalid(message))
         }
     }
+}
+
+/// The functions in the order of `functions`, with their names. Of two with one name the last one counts, so that options
+/// override what a program brings along.
+pub(super) fn by_number(
+    functions: &[FunctionCode],
+    callbacks: &[(String, Callback)],
+) -> Result<Box<[(CString, Callback)]>> {
+    let find = |function: &FunctionCode| {
+        let found = callbacks.iter().rfind(|(name, _)| *name == function.name);
+        let name = CString::new(function.name.as_str()).ok();
+        let missing = || Error::new(ErrorKind::Internal, format!("function {} got lost", function.name));
+        name.zip(found).map(|(name, (_, callback))| (name, *callback)).ok_or_else(missing)
+    };
+    functions.iter().map(find).collect()
 }
 
 /// The names of all extern and host tasks.

@@ -131,7 +131,7 @@ impl Executable {
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
             let scratch: Result<_> = core.local.clone().map(|_| Scratch::new(routine.scratch_bytes)).collect();
-            let callbacks = bind(&routine.functions, &options.callbacks)?;
+            let callbacks = callback::by_number(&routine.functions, &options.callbacks)?;
             Ok((routine, scratch?, callbacks))
         });
         agree(core, &program.name, compiled.as_ref().map(|_| "compiled".into()).map_err(Clone::clone))?;
@@ -150,19 +150,6 @@ impl Executable {
         });
         Ok(Arc::new(Executable { image, world: world.clone() }))
     }
-}
-
-/// The engine's functions by number.
-fn bind(functions: &[FunctionCode], given: &[(String, Callback)]) -> Result<Box<[(CString, Callback)]>> {
-    let bind = |function: &FunctionCode| {
-        // The last one counts, so that options override what the program brings along.
-        let found = given.iter().rev().find(|(name, _)| *name == function.name);
-        let (_, callback) =
-            found.ok_or_else(|| Error::invalid(format!("no function is given for {}", function.name)))?;
-        let name = CString::new(function.name.clone()).map_err(|_| Error::invalid("a name with a NUL"))?;
-        Ok((name, *callback))
-    };
-    functions.iter().map(bind).collect()
 }
 
 /// Everything that the verifier finds wrong, now that the world is known.

@@ -70,7 +70,7 @@ unsafe fn context<'a>(frame: *mut Frame) -> &'a Context<'a> {
 }
 
 /// Nothing unwinds into generated code: a panic fails the launch.
-fn guarded<R>(context: &Context, failed: R, act: impl FnOnce() -> R) -> R {
+pub(super) fn guarded<R>(context: &Context, failed: R, act: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
         context.core.fail_internal(context.rank, &*panic);
         failed

@@ -8,7 +8,6 @@ use super::core::Core;
 use super::executable::{Executable, Image};
 use super::hooks::Context;
 use super::report;
-use super::tasks::Ground;
 use super::wait::SLICE;
 use crate::codegen::cpu::abi::{Driver, Exit, Frame, NO_FAULT};
 use crate::error::{Error, ErrorKind, Result};
@@ -132,7 +131,7 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
         let context = Context::new(core, image, launch, rank);
         let tasks = core.tasks(rank);
         let mut frame = Frame { live: tasks.at_rest(), ..frame(&context, table) };
-        tasks.begin(Ground { frame: &raw const frame, context: (&raw const context).cast() });
+        tasks.begin(&context, &frame);
         // SAFETY: the driver was compiled for these windows and this table, whose addresses were checked; the frame
         // outlives the call.
         let exit = unsafe { (image.routine.driver)(&mut frame) };

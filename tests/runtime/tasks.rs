@@ -462,7 +462,7 @@ fn a_function_that_nobody_gives() {
     let world = world(1, 1);
     let program = parse(EXTERN, "scaling.pld").unwrap();
     let error = Executable::compile(&program, &world, &CompileOptions::default()).err().unwrap();
-    assert_eq!(error, Error::invalid("no function is given for scale"));
+    assert_eq!(error, Error::invalid("\"scale\" of program \"scaling\" has no function"));
 }
 
 /// A mistake in a task that was held ends the launch, with others before and behind it.

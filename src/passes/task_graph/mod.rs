@@ -20,7 +20,7 @@ use crate::verify::range::Ranges;
 
 pub use print::{dot, text};
 pub use region::{Atom, Hull, Hulls, Linear};
-use region::{Regions, disjoint};
+use region::{Regions, disjoint, disjoint_in_turns};
 
 /// Most parts of one tensor that are kept apart for a task; of more, the whole tensor counts.
 const MOST_PARTS: usize = 8;
@@ -194,11 +194,15 @@ pub fn edges(program: &Program, tasks: &Tasks, ranges: &Ranges) -> Vec<Edge> {
                 !is_index(program, atom, &node.loops[shared..]) && !is_index(program, atom, &earlier.loops[shared..])
             };
             let other_turn = |atom: Atom| same_turn(atom) && !varies(program, atom, turns);
-            let conflict = (from < to).then(|| conflict(earlier, node, ranges, &same_turn)).flatten();
+            let apart = |x: &Hulls, y: &Hulls| disjoint(x, y, ranges, same_turn);
+            let conflict = (from < to).then(|| conflict(earlier, node, apart)).flatten();
             if let Some(conflict) = conflict {
                 edges.push(Edge { from, to, carried: false, conflict: Some(conflict) });
             } else if shared > 0
-                && let Some(conflict) = self::conflict(earlier, node, ranges, &other_turn)
+                && let Some(conflict) = self::conflict(earlier, node, |x, y| {
+                    let only = if let [op] = turns { program.ops[*op].kind.index() } else { None };
+                    disjoint(x, y, ranges, other_turn) || only.is_some_and(|index| disjoint_in_turns(x, y, index))
+                })
             {
                 edges.push(Edge { from, to, carried: true, conflict: Some(conflict) });
             }
@@ -207,12 +211,10 @@ pub fn edges(program: &Program, tasks: &Tasks, ranges: &Ranges) -> Vec<Edge> {
     edges
 }
 
-fn conflict(a: &Node, b: &Node, ranges: &Ranges, same: &impl Fn(Atom) -> bool) -> Option<(Root, Mode, Mode)> {
+fn conflict(a: &Node, b: &Node, apart: impl Fn(&Hulls, &Hulls) -> bool) -> Option<(Root, Mode, Mode)> {
     a.accesses.iter().find_map(|x| {
-        let y = b
-            .accesses
-            .iter()
-            .find(|y| x.root == y.root && x.mode.conflicts(y.mode) && !disjoint(&x.part, &y.part, ranges, same))?;
+        let meets = |y: &&Access| x.root == y.root && x.mode.conflicts(y.mode) && !apart(&x.part, &y.part);
+        let y = b.accesses.iter().find(meets)?;
         Some((x.root, x.mode, y.mode))
     })
 }

@@ -223,6 +223,26 @@ pub(super) fn disjoint(a: &Hulls, b: &Hulls, ranges: &Ranges, same: impl Fn(Atom
     })
 }
 
+/// The parts have no element in common in two different turns of the only loop around both: `index` moves each by more
+/// than the other reaches.
+pub(super) fn disjoint_in_turns(a: &Hulls, b: &Hulls, index: Scalar) -> bool {
+    let apart = |a: &Hull, b: &Hull| {
+        let factor = |form: &Linear| form.terms.iter().find(|t| t.0 == Atom::Scalar(index)).map_or(0, |t| t.1);
+        let moved = factor(&a.first);
+        if moved == 0 || [&a.last, &b.first, &b.last].into_iter().any(|form| factor(form) != moved) {
+            return false;
+        }
+        let distance = |x: &Linear, y: &Linear| x.plus(-1, y).filter(|d| d.terms.is_empty()).map(|d| d.constant);
+        let (Some(from), Some(to)) = (distance(&b.first, &a.last), distance(&b.last, &a.first)) else { return false };
+        // A multiple of the move between the two, other than 0, is a turn in which they meet.
+        let step = moved.unsigned_abs() as i128;
+        let (from, to) = (i128::from(from), i128::from(to));
+        let multiples = to.div_euclid(step) - (from - 1).div_euclid(step);
+        multiples == i128::from(from <= 0 && 0 <= to)
+    };
+    a.iter().zip(b).any(|(a, b)| matches!((a, b), (Some(a), Some(b)) if apart(a, b)))
+}
+
 /// `a < b`, whatever the atoms are.
 fn before(a: &Linear, b: &Linear, ranges: &Ranges, same: &impl Fn(Atom) -> bool) -> bool {
     let split = |form: &Linear| {

@@ -11,7 +11,7 @@ use super::{Shared, Tasks};
 use crate::codegen::cpu::abi::{Exit, Frame, NO_FAULT};
 use crate::error::Result;
 use crate::runtime::executable::Scratch;
-use crate::runtime::hooks::{Context, Pending};
+use crate::runtime::hooks::{Context, Pending, guarded};
 use crate::runtime::report;
 use crate::runtime::wait::SLICE;
 
@@ -54,13 +54,16 @@ impl Job {
         let context = Context { stop, task: Some(self.block.node), lane: self.lane, ..*context };
         let mut frame =
             Frame { scratch: self.scratch, runtime: (&raw const context).cast_mut().cast(), fault: NO_FAULT, ..*frame };
-        let code = &context.image.routine.tasks[self.block.task as usize];
-        // SAFETY: the code was compiled for these arguments, which stay until the task has ended.
-        let exit = unsafe { (code.run)(&mut frame, self.block.args, self.block.index) };
-        if exit == Exit::Fault as i32 {
-            context.core.fail(context.rank, &report::fault(&context, &frame.fault));
-        }
-        exit
+        // Nothing unwinds out of a fiber.
+        guarded(&context, Exit::Failed as i32, || {
+            let code = &context.image.routine.tasks[self.block.task as usize];
+            // SAFETY: the code was compiled for these arguments, which stay until the task has ended.
+            let exit = unsafe { (code.run)(&mut frame, self.block.args, self.block.index) };
+            if exit == Exit::Fault as i32 {
+                context.core.fail(context.rank, &report::fault(&context, &frame.fault));
+            }
+            exit
+        })
     }
 }
 

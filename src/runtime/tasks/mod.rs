@@ -53,9 +53,13 @@ unsafe impl Sync for Tasks {}
 #[derive(Default)]
 struct Shared {
     graph: Graph,
-    /// The launch that further cores work for.
+    /// The launch that further cores work for, and the frame that they copy: the driver's own changes.
     ground: Option<Ground>,
+    frame: Option<Frame>,
 }
+
+// SAFETY: a frame is read only here, while what it points to outlives the launch.
+unsafe impl Send for Shared {}
 
 impl Tasks {
     /// For a rank and so many cores.
@@ -93,9 +97,12 @@ impl Tasks {
     }
 
     /// A launch begins.
-    pub(super) fn begin(&self, ground: Ground) {
+    pub(super) fn begin(&self, context: &Context, frame: &Frame) {
         if self.cores > 1 {
-            self.with(|shared| shared.ground = Some(ground));
+            self.with(|shared| {
+                let frame = std::ptr::from_ref(shared.frame.insert(*frame));
+                shared.ground = Some(Ground { frame, context: std::ptr::from_ref(context).cast() });
+            });
         }
     }
 
@@ -133,19 +140,20 @@ impl Tasks {
     pub(super) fn submit(&self, context: &Context, frame: &mut Frame, submission: &Submission) -> u64 {
         let ground = Ground { frame, context: std::ptr::from_ref(context).cast() };
         let handle = self.change(context.core, |shared| shared.graph.submit(submission));
+        // SAFETY: this thread executes the rank's launch.
+        let main = unsafe { &mut *self.main.get() };
         if self.cores == 1 {
-            // SAFETY: this thread executes the rank's launch.
-            let main = unsafe { &mut *self.main.get() };
             main.work(self, Some(ground));
-            if self.with(|shared| shared.graph.live()) > LOOK_AHEAD {
-                main.linger(self, context);
-                main.work(self, Some(ground));
-            }
+        }
+        let (mut live, mut ended) = self.with(|shared| (shared.graph.live(), shared.graph.has_ended(handle)));
+        if live > LOOK_AHEAD {
+            main.linger(self, context);
+            main.work(self, Some(ground));
+            (live, ended) = self.with(|shared| (shared.graph.live(), shared.graph.has_ended(handle)));
         }
         if context.core.failed() {
             return SUBMIT_FAILED;
         }
-        let (live, ended) = self.with(|shared| (shared.graph.live(), shared.graph.has_ended(handle)));
         frame.live = self.at_rest() + live as u64;
         if ended { 0 } else { handle.to_bits() }
     }
