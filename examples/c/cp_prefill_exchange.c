@@ -75,7 +75,7 @@ static pld_program_t *cp_program(void) {
 
   pld_at_begin(p, "await_consumed", NULL);
   peer = exchange_others(p, "peer", me);
-  pld_defer_wait(p, f[CONSUMED], PLD_AT(peer, zero), epoch);
+  pld_defer_wait(p, f[CONSUMED], PLD_AT(peer, zero), pld_sub(p, epoch, PLD_INT(1)));
   exchange_others_end(p);
   freed = pld_task_end(p);
 
@@ -97,7 +97,7 @@ static pld_program_t *cp_program(void) {
   owner = exchange_for(p, "owner", zero, pld_world_size(p));
   pld_at_begin(p, "await_ready", PLD_DEPS(published));
   pld_if_begin(p, pld_ne(p, owner, me));
-  pld_defer_wait(p, f[READY], PLD_AT(owner, zero), pld_add(p, epoch, PLD_INT(1)));
+  pld_defer_wait(p, f[READY], PLD_AT(owner, zero), epoch);
   pld_if_end(p);
   arrived = pld_task_end(p);
 
@@ -136,7 +136,7 @@ static void run(const pld_program_t *p, const ranks_t *ranks) {
   size_t i;
   args[0] = ranks_arg(ranks, hidden, PLD_DTYPE_BF16, 2 * SEG_ROWS, D);
   args[1] = ranks_arg(ranks, contexts, PLD_DTYPE_BF16, 2 * (int64_t)ranks->nranks * TAIL_ROWS, D);
-  for (epoch = 0; epoch < ranks->launches; epoch++) {
+  for (epoch = 1; epoch <= ranks->launches; epoch++) {
     for (i = 0; i < elements; i++)
       expected[i] = hidden_value(epoch, (int64_t)(i / D / TAIL_ROWS), (int64_t)(i / D % TAIL_ROWS), (int64_t)(i % D));
     memset(contexts, 0xff, ranks->driven * elements * sizeof *contexts);
@@ -144,7 +144,7 @@ static void run(const pld_program_t *p, const ranks_t *ranks) {
     args[2] = pld_arg_int(epoch);
     begin = microseconds();
     OK(pld_launch(executable, args, 3));
-    times[epoch] = microseconds() - begin;
+    times[epoch - 1] = microseconds() - begin;
     for (part = 0; part < ranks->driven; part++) {
       const uint16_t *context = contexts + part * elements;
       for (i = 0; i < elements; i++)

@@ -16,12 +16,12 @@ dim n
 const MOST = 65536
 entry e(x: tensor[1, n] i32 in, y: tensor[1, n] i32 out, parts: window[world, MOST] i32, ready: window[world, 1] i32, consumed: window[world, 1] i32, me: i32, epoch: i32) {
   at reduce {
-    for peer in 0..world { if peer != me { wait consumed[peer, 0] >= epoch } }
+    for peer in 0..world { if peer != me { wait consumed[peer, 0] >= epoch - 1 } }
     for peer in 0..world {
       put parts[me, 0] @peer <- x[0, 0] [1, n]
       if peer != me { notify ready[me, 0] @peer += 1 }
     }
-    for src in 0..world { if src != me { wait ready[src, 0] >= epoch + 1 } }
+    for src in 0..world { if src != me { wait ready[src, 0] >= epoch } }
     for i in 0..n {
       sum = var i32 = 0
       for src in 0..world { sum = sum + parts[src, i] }
@@ -170,7 +170,7 @@ fn c14_sizes_alternate_on_the_same_windows() {
             let (mut xs, expected) = sums(p, n, launch);
             let mut ys = vec![-1; xs.len()];
             let shape = [p as i64, 1, n as i64];
-            let epoch = Arg::Int(launch as i64);
+            let epoch = Arg::Int(launch as i64 + 1);
             reduce.launch(&[tensor(&mut xs, DType::I32, &shape), tensor(&mut ys, DType::I32, &shape), epoch]).unwrap();
             assert!(ys == expected, "launch {launch}: {n} elements, {p} ranks");
 

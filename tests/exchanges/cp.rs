@@ -25,7 +25,7 @@ pub fn epochs(world: &Arc<World>) {
     let executable = compile(&program, world, None);
     let p = world.nranks() as usize;
     let segment = |rank: usize, half: usize| if half == 0 { rank } else { 2 * p - 1 - rank };
-    for epoch in 0..EPOCHS {
+    for epoch in 1..=EPOCHS {
         if let Some(rank) = world.rank() {
             dawdle(&[epoch, rank as usize]);
         }
