@@ -666,6 +666,16 @@ typedef uint32_t pld_notify_op_t;
 typedef uint32_t pld_wait_cmp_t;
 
 /**
+ * A comm domain: ranks that share windows, and number each other 0, 1, and so on.
+ */
+typedef struct pld_domain_t {
+  /**
+   * 0 is no domain.
+   */
+  uint32_t id;
+} pld_domain_t;
+
+/**
  * A window buffer: symmetric memory of the same size on every rank.
  */
 typedef struct pld_buffer_t {
@@ -1231,9 +1241,11 @@ pld_dim_t pld_dim_of(struct pld_program_t *p,
 PLD_API struct pld_scalar_t pld_dim_value(struct pld_program_t *p, pld_dim_t dim);
 
 /**
- * The number of ranks of the world, as a scalar of type `i64`; the same as `pld_dim_value(p, PLD_WORLD)`.
+ * The number of ranks of the world, as a scalar of type `i64`; the same as `pld_dim_value(p, PLD_WORLD)`. Where windows
+ * are shared by some of the ranks only, `pld_nranks` counts those.
  */
-PLD_API struct pld_scalar_t pld_world_size(struct pld_program_t *p);
+PLD_API
+struct pld_scalar_t pld_world_size(struct pld_program_t *p);
 
 /**
  * Begins an entry: parameters first, then tasks. `pld_entry_end` ends it. Entries stand side by side, before the host
@@ -1811,9 +1823,11 @@ void pld_remote_store(struct pld_program_t *p,
                       pld_atomic_t atomic);
 
 /**
- * This rank's index in the window's domain, an `i32`. For a window of the whole world: the rank.
+ * This rank's number in the window's domain, an `i32`, in entries only. For a window of the whole world: the rank.
  */
-PLD_API struct pld_scalar_t pld_rank(struct pld_program_t *p, struct pld_tensor_t window);
+PLD_API
+struct pld_scalar_t pld_rank(struct pld_program_t *p,
+                             struct pld_tensor_t window);
 
 /**
  * The number of ranks of the window's domain, an `i32`.
@@ -1863,6 +1877,30 @@ void pld_defer_wait(struct pld_program_t *p,
                     struct pld_scalar_t expected);
 
 /**
+ * Names the ranks of a comm domain, one by one. A rank's number in the domain, as peers and `pld_rank` use it, is its
+ * place in the list. Ranks are made of numbers, the world size and constants; the list may be NULL if `nranks` is 0.
+ *
+ * Every rank of the world makes the same call, member or not: the host driver is one program for all of them.
+ * `pld_program_finish`, or `pld_compile` once the size of the world is known, refuses an empty domain, a rank that is
+ * named twice or does not exist, a dispatch of one of the domain's windows to another rank, and a member without one.
+ */
+PLD_API
+struct pld_domain_t pld_domain_create(struct pld_program_t *p,
+                                      const char *name,
+                                      const pld_scalar_t *ranks,
+                                      size_t nranks);
+
+/**
+ * Names the ranks of a comm domain: from `first` up to, but without, `end`, numbered from 0. As `pld_domain_create`
+ * otherwise.
+ */
+PLD_API
+struct pld_domain_t pld_domain_range(struct pld_program_t *p,
+                                     const char *name,
+                                     struct pld_scalar_t first,
+                                     struct pld_scalar_t end);
+
+/**
  * A tensor parameter of the host driver: an argument of a launch. If its first extent is `PLD_WORLD` and it is sliced
  * by `pld_slice_rank`, every rank has a part of it; otherwise every rank sees all of it. Parameters come first, after
  * the entries.
@@ -1881,7 +1919,8 @@ struct pld_tensor_t pld_host_tensor(struct pld_program_t *p,
 PLD_API struct pld_scalar_t pld_host_scalar(struct pld_program_t *p, const char *name, pld_dtype_t dtype);
 
 /**
- * Reserves a window buffer of this shape and element type on every rank. It begins zeroed.
+ * Reserves a window buffer of this shape and element type on every rank. It begins zeroed. The ranks that number each
+ * other in it, its domain, are those to which its views are dispatched.
  */
 PLD_API
 struct pld_buffer_t pld_alloc_window(struct pld_program_t *p,
@@ -1898,6 +1937,26 @@ PLD_API
 struct pld_buffer_t pld_alloc_window_bytes(struct pld_program_t *p,
                                            const char *name,
                                            struct pld_scalar_t bytes);
+
+/**
+ * Reserves a window buffer of this shape and element type for the ranks of a domain. As `pld_alloc_window` otherwise.
+ */
+PLD_API
+struct pld_buffer_t pld_alloc_window_in(struct pld_program_t *p,
+                                        struct pld_domain_t domain,
+                                        const char *name,
+                                        pld_dtype_t dtype,
+                                        const pld_dim_t *dims,
+                                        size_t ndims);
+
+/**
+ * Reserves a window buffer of this many bytes for the ranks of a domain. As `pld_alloc_window_bytes` otherwise.
+ */
+PLD_API
+struct pld_buffer_t pld_alloc_window_bytes_in(struct pld_program_t *p,
+                                              struct pld_domain_t domain,
+                                              const char *name,
+                                              struct pld_scalar_t bytes);
 
 /**
  * A view of a window buffer, which can be passed to window parameters. It takes the name of the parameter unless
@@ -2476,10 +2535,14 @@ static inline pld_arg_t pld_arg_bool(int value) {
 #define pld_notify(p, ...) pld_notify(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_wait(p, ...) pld_wait(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_defer_wait(p, ...) pld_defer_wait(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_domain_create(p, ...) pld_domain_create(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_domain_range(p, ...) pld_domain_range(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_host_tensor(p, ...) pld_host_tensor(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_host_scalar(p, ...) pld_host_scalar(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_alloc_window(p, ...) pld_alloc_window(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_alloc_window_bytes(p, ...) pld_alloc_window_bytes(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_alloc_window_in(p, ...) pld_alloc_window_in(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_alloc_window_bytes_in(p, ...) pld_alloc_window_bytes_in(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_window(p, ...) pld_window(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_ranks_begin(p, ...) pld_ranks_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_ranks_end(p) pld_ranks_end(pld_loc(p, __FILE__, __LINE__))

@@ -3,6 +3,10 @@
 //! A vector is a program in `tests/conformance/` or `examples/pld/`, its inputs, and the right outputs, as formulas of
 //! rank and position. A later transport joins by one more function at the end of this file.
 
+#[path = "conformance/domains.rs"]
+mod domains;
+
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,9 +33,11 @@ use Param::{In, Out};
 struct Vector {
     /// Its number in the list of vectors, and what it shows.
     name: &'static str,
-    program: &'static str,
+    program: Cow<'static, str>,
     params: Vec<Param>,
     persistent: bool,
+    /// The sizes of worlds that it is for; all if empty.
+    worlds: &'static [i64],
 }
 
 macro_rules! program {
@@ -47,7 +53,7 @@ macro_rules! example {
 }
 
 fn vector(name: &'static str, program: &'static str, params: Vec<Param>) -> Vector {
-    Vector { name, program, params, persistent: false }
+    Vector { name, program: program.into(), params, persistent: false, worlds: &[] }
 }
 
 fn previous(p: i64, r: i64) -> i64 {
@@ -254,12 +260,24 @@ fn vectors() -> Vec<Vector> {
         vector("G5 remote_store", example!("05_remote_store"), ring()),
         vector("G6 put and get", example!("06_put_get"), shifts()),
         vector("G7 dynamic rank count", example!("07_dynamic_ranks"), shifts()),
+        vector(
+            "two halves",
+            example!("08_domains"),
+            vec![
+                In(F32, row, ramp),
+                Out(F32, row, |p, r, i| {
+                    let half = if r < p / 2 { 0..p / 2 } else { p / 2..p };
+                    Some(half.map(|q| ramp(p, q, i)).sum())
+                }),
+            ],
+        ),
     ]);
     all.push(Vector {
         name: "A15 credit reset, persistent",
         persistent: true,
         ..vector("", program!("credit_reset"), vec![Out(I32, cell, |_, _, _| Some(0.0))])
     });
+    all.extend(domains::vectors());
     all
 }
 
@@ -332,11 +350,14 @@ impl Buffer {
 fn run(world: &Arc<World>, vector: &Vector) {
     let name = vector.name;
     let p = i64::from(world.nranks());
+    if !vector.worlds.is_empty() && !vector.worlds.contains(&p) {
+        return;
+    }
     let (local, drives_all) = match world.rank() {
         Some(rank) => (vec![i64::from(rank)], false),
         None => ((0..p).collect(), true),
     };
-    let program = ir::parse::parse(vector.program, name)
+    let program = ir::parse::parse(&vector.program, name)
         .unwrap_or_else(|d| panic!("{}", d.iter().map(|d| d.to_string()).collect::<Vec<_>>().join("\n")));
     let options = CompileOptions { persistent: vector.persistent, ..CompileOptions::default() };
     let executable = Executable::compile(&program, world, &options).unwrap_or_else(|e| panic!("{name}: {e}"));

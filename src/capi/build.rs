@@ -6,11 +6,12 @@ use crate::error::{Error, ErrorKind};
 use crate::ir::builder::{BAD_ARGUMENT, BAD_SHAPE, INVALID_HANDLE, MAX_RANK};
 use crate::ir::extent::Shape;
 use crate::ir::op;
-use crate::ir::{Array, Buffer, Builder, DType, Entry, Extent, Scalar, ScalarType, Task, Tensor, Tile, Var};
+use crate::ir::{Array, Buffer, Builder, DType, Domain, Entry, Extent, Scalar, ScalarType, Task, Tensor, Tile, Var};
 
 use super::callback::Functions;
 use super::control::{pld_array_t, pld_var_t};
 use super::dim::{Dim, pld_dim_t};
+use super::domain::pld_domain_t;
 use super::dtype::{dtype, pld_dtype_t};
 use super::entry::pld_entry_t;
 use super::guard;
@@ -278,6 +279,7 @@ handles! {
     pld_var_t names Var in vars, "variable";
     pld_array_t names Array in arrays, "local array";
     pld_buffer_t names Buffer in buffers, "window buffer";
+    pld_domain_t names Domain in domains, "domain";
     pld_entry_t names Entry in entries, "entry";
     pld_task_t names Task in tasks, "task";
 }

@@ -86,7 +86,8 @@ pub extern "C" fn pld_dim_value(p: Option<&mut pld_program_t>, dim: pld_dim_t) -
     build(p, |c| c.dim(dim))
 }
 
-/// The number of ranks of the world, as a scalar of type `i64`; the same as `pld_dim_value(p, PLD_WORLD)`.
+/// The number of ranks of the world, as a scalar of type `i64`; the same as `pld_dim_value(p, PLD_WORLD)`. Where windows
+/// are shared by some of the ranks only, `pld_nranks` counts those.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_world_size(p: Option<&mut pld_program_t>) -> pld_scalar_t {
     build(p, |c| Some(c.builder.world()))

@@ -3,8 +3,10 @@
 //! It has no begin and end: what stands outside every entry belongs to it.
 
 use crate::ir::Operand;
+use crate::ir::program::BufferSize;
 
 use super::build::build;
+use super::domain::pld_domain_t;
 use super::dtype::pld_dtype_t;
 use super::entry::{direction, pld_direction_t, pld_entry_t};
 use super::pointer::{Dims, Operands, Text};
@@ -72,7 +74,8 @@ pub extern "C" fn pld_host_scalar(p: Option<&mut pld_program_t>, name: Text, dty
     })
 }
 
-/// Reserves a window buffer of this shape and element type on every rank. It begins zeroed.
+/// Reserves a window buffer of this shape and element type on every rank. It begins zeroed. The ranks that number each
+/// other in it, its domain, are those to which its views are dispatched.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_alloc_window(
     p: Option<&mut pld_program_t>,
@@ -99,6 +102,38 @@ pub extern "C" fn pld_alloc_window_bytes(
         let (name, bytes) = (c.name(name), c.get(bytes, "bytes")?);
         let bytes = c.builder.extent(bytes)?;
         Some(c.builder.alloc_window_bytes(name, bytes))
+    })
+}
+
+/// Reserves a window buffer of this shape and element type for the ranks of a domain. As `pld_alloc_window` otherwise.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_alloc_window_in(
+    p: Option<&mut pld_program_t>,
+    domain: pld_domain_t,
+    name: Text,
+    dtype: pld_dtype_t,
+    dims: Dims,
+    ndims: usize,
+) -> pld_buffer_t {
+    build(p, |c| {
+        let (domain, name) = (c.get(domain, "the domain")?, c.name(name));
+        let size = BufferSize::Shape(c.dtype(dtype)?, c.shape(dims, ndims)?);
+        Some(c.builder.alloc_window_in(Some(domain), name, size))
+    })
+}
+
+/// Reserves a window buffer of this many bytes for the ranks of a domain. As `pld_alloc_window_bytes` otherwise.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_alloc_window_bytes_in(
+    p: Option<&mut pld_program_t>,
+    domain: pld_domain_t,
+    name: Text,
+    bytes: pld_scalar_t,
+) -> pld_buffer_t {
+    build(p, |c| {
+        let (domain, name, bytes) = (c.get(domain, "the domain")?, c.name(name), c.get(bytes, "bytes")?);
+        let size = BufferSize::Bytes(c.builder.extent(bytes)?);
+        Some(c.builder.alloc_window_in(Some(domain), name, size))
     })
 }
 

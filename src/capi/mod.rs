@@ -18,6 +18,7 @@ pub mod arg;
 pub mod callback;
 pub mod control;
 pub mod dim;
+pub mod domain;
 pub mod dtype;
 pub mod entry;
 pub mod executable;

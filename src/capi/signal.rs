@@ -48,7 +48,7 @@ fn wait_cmp(raw: pld_wait_cmp_t) -> Option<WaitCmp> {
     }
 }
 
-/// This rank's index in the window's domain, an `i32`. For a window of the whole world: the rank.
+/// This rank's number in the window's domain, an `i32`, in entries only. For a window of the whole world: the rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_rank(p: Option<&mut pld_program_t>, window: pld_tensor_t) -> pld_scalar_t {
     build(p, |c| {

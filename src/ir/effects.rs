@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::entity::{Array, Scalar, Tensor, Tile, Var};
 use super::extent::Shape;
-use super::op::{CallbackArg, Dims, OpKind, TaskOptions, TileOrScalar};
+use super::op::{CallbackArg, Dims, Expr, OpKind, TaskOptions, TileOrScalar};
 use super::program::Program;
 use super::types::{Atomic, Direction, NotifyOp};
 
@@ -97,6 +97,8 @@ impl Access {
 /// The scope in which an op is allowed.
 pub fn scope(op: &OpKind) -> Scope {
     match op {
+        // The host driver describes all ranks, of which some may be outside the domain.
+        OpKind::Scalar { expr: Expr::Rank(_), .. } => Scope::EntryOrInCore,
         OpKind::Scalar { .. }
         | OpKind::VarDef { .. }
         | OpKind::VarGet { .. }
@@ -124,7 +126,8 @@ pub fn scope(op: &OpKind) -> Scope {
         | OpKind::Notify { .. }
         | OpKind::Wait { .. }
         | OpKind::DeferWait { .. } => Scope::InCore,
-        OpKind::AllocWindow { .. }
+        OpKind::Domain { .. }
+        | OpKind::AllocWindow { .. }
         | OpKind::Window { .. }
         | OpKind::Ranks { .. }
         | OpKind::SliceRank { .. }
@@ -198,6 +201,7 @@ pub fn effects(program: &Program, op: &OpKind) -> SmallVec<[Effect; 3]> {
         | OpKind::If { .. }
         | OpKind::Manual { .. }
         | OpKind::Slice { .. }
+        | OpKind::Domain { .. }
         | OpKind::AllocWindow { .. }
         | OpKind::Window { .. }
         | OpKind::Ranks { .. }

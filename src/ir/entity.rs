@@ -24,6 +24,8 @@ entities! {
     Array = "arr";
     /// A symmetric window buffer: the same region on every rank.
     Buffer = "buf";
+    /// A comm domain that the program names: the ranks that share windows.
+    Domain = "domain";
     /// A named dimension: a constant of the program, or bound at launch.
     Dim = "dim";
     /// A size: an expression that is constant during a launch.

@@ -21,7 +21,7 @@ pub mod types;
 
 pub use builder::Builder;
 pub use diagnostic::{Code, Diagnostic, Severity};
-pub use entity::{Array, Block, Buffer, Dim, Entry, Extent, File, Op, Scalar, Task, Tensor, Tile, Var};
+pub use entity::{Array, Block, Buffer, Dim, Domain, Entry, Extent, File, Op, Scalar, Task, Tensor, Tile, Var};
 pub use op::{CallbackArg, Expr, Grid, OpKind, Operand, Predicate, Region, Staging, TaskOptions, TileOrScalar};
 pub use program::{Loc, Program};
 pub use types::{

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::entity::{Array, Block, Buffer, Entry, Scalar, Task, Tensor, Tile, Var};
+use super::entity::{Array, Block, Buffer, Domain, Entry, Scalar, Task, Tensor, Tile, Var};
 use super::types::{Atomic, BinaryOp, Direction, NotifyOp, ReduceAxis, ReduceOp, TileOp, UnaryOp, WaitCmp};
 
 /// Most deferred waits of one task.
@@ -204,6 +204,8 @@ pub enum OpKind {
     DeferWait { window: Tensor, at: Dims, expected: Scalar },
 
     // Host driver.
+    /// Names ranks that share windows.
+    Domain { domain: Domain },
     /// Reserves a symmetric buffer.
     AllocWindow { buffer: Buffer },
     /// Types a buffer.
@@ -222,6 +224,8 @@ impl OpKind {
     /// The name that messages use; the verb in program text where it has one.
     pub fn name(&self) -> &'static str {
         match self {
+            OpKind::Scalar { expr: Expr::Rank(_), .. } => "rank",
+            OpKind::Scalar { expr: Expr::NRanks(_), .. } => "nranks",
             OpKind::Scalar { .. } => "scalar",
             OpKind::VarDef { .. } | OpKind::VarGet { .. } | OpKind::VarSet { .. } => "var",
             OpKind::ArrayDef { .. } | OpKind::ArrayGet { .. } | OpKind::ArraySet { .. } => "array",
@@ -251,6 +255,7 @@ impl OpKind {
             OpKind::Notify { .. } => "notify",
             OpKind::Wait { .. } => "wait",
             OpKind::DeferWait { .. } => "defer_wait",
+            OpKind::Domain { .. } => "domain",
             OpKind::AllocWindow { .. } => "alloc_window",
             OpKind::Window { .. } => "window",
             OpKind::Ranks { .. } => "ranks",
@@ -356,6 +361,7 @@ impl OpKind {
             | OpKind::Cast { .. }
             | OpKind::Tile { b: TileOrScalar::Tile(_), .. }
             | OpKind::Reduce { .. }
+            | OpKind::Domain { .. }
             | OpKind::AllocWindow { .. }
             | OpKind::Window { .. } => {}
         }

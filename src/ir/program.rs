@@ -4,7 +4,7 @@ use cranelift_entity::PrimaryMap;
 
 use super::entity::*;
 use super::extent::{ExtentData, Extents, Known, Shape};
-use super::op::{Dims, OpKind};
+use super::op::{Dims, Expr, OpKind};
 use super::types::{DType, Direction, ScalarType};
 
 /// Where in the user's source something was written.
@@ -131,6 +131,8 @@ pub struct BufferData {
     pub name: String,
     /// How large it is.
     pub size: BufferSize,
+    /// The domain whose ranks share it; without one it follows from the dispatches.
+    pub domain: Option<Domain>,
     /// Where it was written.
     pub loc: Loc,
 }
@@ -142,6 +144,26 @@ pub enum BufferSize {
     Shape(DType, Shape),
     /// A number of bytes.
     Bytes(Extent),
+}
+
+/// A comm domain: ranks that share windows, and number each other 0, 1, ... in the order given here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DomainData {
+    /// Its name, unique in the program.
+    pub name: String,
+    /// Its ranks.
+    pub ranks: DomainRanks,
+    /// Where it was written.
+    pub loc: Loc,
+}
+
+/// The ranks of a domain: the two forms of declaration.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DomainRanks {
+    /// From the first up to, but without, the second.
+    Range(Extent, Extent),
+    /// One by one.
+    List(Vec<Extent>),
 }
 
 /// A parameter of an entry or of the host driver.
@@ -205,6 +227,8 @@ pub struct Program {
     pub vars: PrimaryMap<Var, VarData>,
     /// Local arrays.
     pub arrays: PrimaryMap<Array, ArrayData>,
+    /// Comm domains that have a name.
+    pub domains: PrimaryMap<Domain, DomainData>,
     /// Window buffers.
     pub buffers: PrimaryMap<Buffer, BufferData>,
     /// Entries, in source order.
@@ -241,6 +265,16 @@ impl Program {
             ScalarDef::Extent(e) => Some(e),
             _ => None,
         }
+    }
+
+    /// The value that a chain of copies names.
+    pub fn original(&self, mut scalar: Scalar) -> Scalar {
+        while let ScalarDef::Result(op) = self.scalars[scalar].def
+            && let OpKind::Scalar { expr: Expr::Copy(value), .. } = self.ops[op].kind
+        {
+            scalar = value;
+        }
+        scalar
     }
 
     /// The value of an integer scalar with what is known, without running anything.

@@ -26,6 +26,7 @@ pub const KEYWORDS: &[&str] = &[
     "dim",
     "dispatch",
     "div",
+    "domain",
     "else",
     "entry",
     "extern",

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use crate::ir::extent::Known;
-use crate::ir::program::TensorDef;
+use crate::ir::program::{TensorData, TensorDef};
 use crate::ir::{Buffer, DType, Entry, OpKind, Operand, Program};
 use crate::passes::plan_windows::{Layout, Place};
+use crate::verify::domains::Domains;
 
 /// The windows of a program, as reports name them.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ struct Named {
     /// Shape of the view that names its cells.
     shape: Vec<i64>,
     notifies: Vec<String>,
+    ranks: Vec<u32>,
 }
 
 /// A cell and its notifies.
@@ -31,6 +33,8 @@ pub(super) struct Cell<'a> {
     pub(super) text: String,
     /// Where the program notifies the window: `file:line` each.
     pub(super) notifies: &'a [String],
+    /// The ranks that share the window: nobody else notifies it.
+    pub(super) ranks: &'a [u32],
 }
 
 impl Cells {
@@ -63,17 +67,25 @@ impl Cells {
             });
         }
         let known = Known { world: Some(i64::from(nranks)), dims: &[] };
+        let domains = Domains::new(program, Some(nranks));
+        let view = |buffer| {
+            let of_buffer = |t: &&TensorData| matches!(t.def, TensorDef::View(b) if b == buffer);
+            program.tensors.values().find(|t| t.dtype == DType::I32 && of_buffer(t))
+        };
+        let mut views_named: HashMap<&str, u32> = HashMap::new();
+        let names = program.buffers.keys().filter_map(|buffer| view(buffer)?.name.as_deref());
+        names.for_each(|name| *views_named.entry(name).or_default() += 1);
         let buffers = program.buffers.iter().map(|(buffer, data)| {
-            let view = program
-                .tensors
-                .values()
-                .find(|t| t.dtype == DType::I32 && matches!(t.def, TensorDef::View(b) if b == buffer));
+            let view = view(buffer);
             let shape = view.and_then(|v| v.shape.iter().map(|&e| program.extents.eval(e, known)).collect());
+            // Several buffers may be passed for one parameter, which names their views.
+            let name = view.and_then(|v| v.name.as_ref()).filter(|name| views_named[name.as_str()] == 1);
             Named {
                 place: layout.buffers[buffer],
-                name: view.and_then(|v| v.name.clone()).unwrap_or_else(|| data.name.clone()),
+                name: name.unwrap_or(&data.name).clone(),
                 shape: shape.unwrap_or_default(),
                 notifies: notifies.remove(&buffer).unwrap_or_default(),
+                ranks: domains.of(buffer).map(|domain| domains.ranks[domain].clone()).unwrap_or_default(),
             }
         });
         Self { buffers: buffers.collect() }
@@ -89,7 +101,8 @@ impl Cells {
             index /= extent.max(1);
         }
         indices[0] = index;
-        Some(Cell { window: &named.name, text: format!("{}{indices:?}", named.name), notifies: &named.notifies })
+        let text = format!("{}{indices:?}", named.name);
+        Some(Cell { window: &named.name, text, notifies: &named.notifies, ranks: &named.ranks })
     }
 }
 
@@ -123,7 +136,7 @@ host () {
         let layout = plan_windows(&program, 4).unwrap();
         let cells = Cells::new(&program, &layout, 4);
         let notifies = ["names.pld:5".to_string(), "names.pld:6".to_string()];
-        let cell = |text: &str| Cell { window: "sig", text: text.into(), notifies: &notifies };
+        let cell = |text: &str| Cell { window: "sig", text: text.into(), notifies: &notifies, ranks: &[0, 1, 2, 3] };
         assert_eq!(cells.at(64), Some(cell("sig[0, 0]")));
         assert_eq!(cells.at(64 + 4 * 7), Some(cell("sig[3, 1]")));
         assert_eq!(cells.at(8).map(|c| c.text), Some("data_buf[2]".into()));

@@ -37,6 +37,7 @@ pub(super) fn wait(context: &Context, waiting: &Waiting, elapsed: Duration) -> E
     }
     let _ = write!(text, "launch {} of '{}'", context.launch + 1, image.name);
     let cell = image.windows.in_set(waiting.cell).and_then(|offset| image.cells.at(offset));
+    let sharing = cell.as_ref().map_or_else(Vec::new, |cell| cell.ranks.to_vec());
     let notify = cell.map(|cell| match cell.notifies {
         [] => (format!("notify of {}", cell.window), false),
         places => {
@@ -45,7 +46,11 @@ pub(super) fn wait(context: &Context, waiting: &Waiting, elapsed: Duration) -> E
             (format!("notify {}{list}", cell.window), true)
         }
     });
-    let stances = peers(context, &mut text);
+    let mut stances = peers(context, &mut text);
+    if !sharing.is_empty() {
+        // The others cannot be what this rank waits for.
+        stances.retain(|(peer, _)| sharing.contains(peer));
+    }
     text.push_str("\n    => ");
     text.push_str(&conclusion(context, &stances, notify));
     Error::new(ErrorKind::Timeout, text)
@@ -195,6 +200,8 @@ fn conclusion(context: &Context, stances: &[(u32, Stance)], notify: Option<(Stri
         format!("{} ended {launch} without the missing {notify}", ranks_have(&ended))
     } else if stances.is_empty() {
         format!("there is no other rank, and this one has not reached {notify}")
+    } else if stances.len() as u32 + 1 < context.core.nranks {
+        format!("all ranks that share the window wait, so none reaches {notify}")
     } else {
         format!("all ranks wait, so none reaches {notify}")
     }
@@ -222,7 +229,9 @@ pub(super) fn fault(context: &Context, fault: &Fault) -> Error {
     let (kind, what) = match kinds.into_iter().find(|k| *k as u32 == fault.kind) {
         Some(FaultKind::Bounds) => (ErrorKind::OutOfBounds, bounds(site, fault)),
         Some(FaultKind::Peer) => {
-            (ErrorKind::OutOfBounds, format!("peer {first} is outside the world of {} ranks", context.core.nranks))
+            let (nranks, world) = (fault.extents[0], i64::from(context.core.nranks));
+            let set = if nranks == world { "world" } else { "domain" };
+            (ErrorKind::OutOfBounds, format!("peer {first} is outside the {set} of {nranks} ranks"))
         }
         Some(FaultKind::Array) => {
             (ErrorKind::OutOfBounds, format!("index {first} is outside an array of {}", fault.extents[0]))

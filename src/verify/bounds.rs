@@ -9,7 +9,7 @@ use crate::ir::op::Dims;
 use crate::ir::program::{BufferSize, ScalarDef};
 use crate::ir::{BinaryOp, Buffer, Expr, Extent, Grid, Op, OpKind, Scalar, ScalarType, Tensor};
 
-use super::names::Thing;
+use super::names::{Thing, count};
 use super::range::Interval;
 use super::{Context, Position, rules};
 
@@ -68,8 +68,10 @@ pub(super) fn check(cx: &mut Context, here: Position, effects: &[Effect]) {
         OpKind::Wait { window, expected, .. } => expectation(cx, op, *window, *expected),
         _ => {}
     }
-    if let Some(peer) = kind.peer() {
-        check_peer(cx, here, peer);
+    for effect in effects {
+        if let Place::Memory { tensor, peer: Some(peer), .. } = effect.place {
+            check_peer(cx, here, cx.root(tensor), peer);
+        }
     }
     for effect in effects {
         if let Place::Memory { tensor, at, span, .. } = &effect.place {
@@ -294,20 +296,32 @@ fn outside(cx: &Context, here: Position, index: Scalar, length: Interval) -> Opt
     }
 }
 
-fn check_peer(cx: &mut Context, here: Position, peer: Scalar) {
-    let world = cx.ranges.world();
-    let Some(outside) = outside(cx, here, peer, world) else { return };
+fn check_peer(cx: &mut Context, here: Position, window: Tensor, peer: Scalar) {
+    let sizes = cx.ranges.nranks(window);
+    // Where an entry serves domains of several sizes, its conditions may tell them apart.
+    let sure = here.conditions == 0 && cx.ranges.of(peer).value().is_some();
+    let nranks = Interval::point(if sure && cx.known.world.is_some() { sizes.min } else { sizes.max });
+    let Some(outside) = outside(cx, here, peer, nranks) else { return };
     let kind = cx.kind(here.op).name();
-    let note = cx.all_ranks();
     let from = define(cx, peer);
-    let hint = match cx.ranges.of(peer).value() {
-        Some(_) => "the last rank is world - 1",
-        None => "wrap around, as (me + 1) % world does, or leave the edge out with an if",
-    };
-    cx.find(&rules::PEER, here.op, format!("{kind} goes to rank {outside}, which does not exist"))
-        .note(note)
+    if sizes == cx.ranges.world() {
+        let hint = match cx.ranges.of(peer).value() {
+            Some(_) => "the last rank is world - 1",
+            None => "wrap around, as (me + 1) % world does, or leave the edge out with an if",
+        };
+        let all = cx.all_ranks();
+        cx.find(&rules::PEER, here.op, format!("{kind} goes to rank {outside}, which does not exist"))
+            .note(all)
+            .note(from)
+            .hint(hint);
+        return;
+    }
+    let name = cx.names.tensor(window);
+    let (shared, last) = (count(nranks.max as usize, "rank"), nranks.max - 1);
+    cx.find(&rules::PEER, here.op, format!("{kind} goes to rank {outside} of {name}, which does not exist"))
+        .note(format!("{name} is shared by {shared}, which number each other 0 to {last}"))
         .note(from)
-        .hint(hint);
+        .hint(format!("use rank({name}) and nranks({name}) to compute with the ranks of its domain"));
 }
 
 fn view(cx: &mut Context, op: Op, dst: Tensor, buffer: Buffer) {

@@ -29,11 +29,7 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         | OpKind::Scalar { expr: Expr::Rank(window) | Expr::NRanks(window), .. } => window,
         _ => return true,
     };
-    let what = match kind {
-        OpKind::Scalar { expr: Expr::Rank(_), .. } => "rank",
-        OpKind::Scalar { .. } => "nranks",
-        kind => kind.name(),
-    };
+    let what = kind.name();
     let dtype = cx.program.tensors[window].dtype;
     let name = || names.tensor(window);
     if !cx.is_window(window) {

@@ -5,12 +5,12 @@ use smallvec::SmallVec;
 
 use crate::ir::effects::{Effect, Place, Scope, scope};
 use crate::ir::extent::ExtentData;
-use crate::ir::program::{Param, ScalarDef, TensorDef};
+use crate::ir::program::{Param, TensorDef};
 use crate::ir::{Buffer, Direction, Entry, Expr, Extent, Op, OpKind, Operand, Scalar, Tensor};
 
 use super::names::count;
 use super::report::Subject;
-use super::{Context, Position, rules, types};
+use super::{Context, Position, devices, rules, types};
 
 /// Which windows a tensor may be a view of.
 pub(super) type Buffers = SmallVec<[Buffer; 1]>;
@@ -55,9 +55,10 @@ impl Uses {
                 self.touched[root] = true;
             }
             _ if here.scope != Scope::Host && scope(cx.kind(here.op)) == Scope::Host => {}
+            OpKind::Domain { domain } => devices::declaration(cx, here.op, *domain),
             OpKind::AllocWindow { buffer } => self.allocations.push((*buffer, here.op)),
             OpKind::Window { dst, buffer } => self.views.push((*dst, *buffer, here.op)),
-            OpKind::Ranks { first, end, .. } => ranks(cx, here, *first, *end),
+            OpKind::Ranks { first, end, .. } => devices::turns(cx, here.op, *first, *end),
             OpKind::SliceRank { src, .. } => leading_extent(cx, here.op, *src),
             OpKind::Dispatch { entry, args, device } => self.dispatch(cx, here, *entry, args, *device),
             _ => {
@@ -83,7 +84,8 @@ impl Uses {
         let callee = &cx.program.entries[entry];
         self.any_dispatch = true;
         self.dispatched[entry] = true;
-        let placed = check_device(cx, op, device);
+        let placed = devices::check(cx, op, device);
+        devices::members(cx, op);
         if args.len() != callee.params.len() {
             let params: Vec<String> = callee.params.iter().map(|&p| names.param(p)).collect();
             let message =
@@ -262,19 +264,31 @@ impl Uses {
                 }
             }
         }
-        for &(view, _, op) in &self.views {
-            if !self.passed[view] {
-                let message = format!("the view {} is passed to no dispatch", names.tensor(view));
-                cx.find(&rules::UNUSED_WINDOW, op, message);
+        let mut reached: SecondaryMap<Buffer, bool> = SecondaryMap::new();
+        self.views.iter().for_each(|&(view, buffer, _)| reached[buffer] |= self.passed[view]);
+        for &(view, _, op) in self.views.iter().filter(|&&(view, buffer, _)| reached[buffer] && !self.passed[view]) {
+            let message = format!("the view {} is passed to no dispatch", names.tensor(view));
+            cx.find(&rules::UNUSED_WINDOW, op, message);
+        }
+        for &(buffer, op) in self.allocations.iter().filter(|(buffer, _)| !reached[*buffer]) {
+            let name = &program.buffers[buffer].name;
+            match self.views.iter().find(|&&(_, viewed, _)| viewed == buffer) {
+                Some(&(view, ..)) => {
+                    let view = names.tensor(view);
+                    cx.find(
+                        &rules::UNUSED_BUFFER,
+                        op,
+                        format!("no dispatch receives a view of {name}, so no rank shares it"),
+                    )
+                    .hint(format!("pass {view} to a window parameter, or remove it"));
+                }
+                None => {
+                    cx.find(&rules::UNUSED_BUFFER, op, format!("no view of {name} is made, so no rank can use it"))
+                        .hint(format!("type it in the rank loop: w = window {name} [...] f32"));
+                }
             }
         }
-        let mut viewed: SecondaryMap<Buffer, bool> = SecondaryMap::new();
-        self.views.iter().for_each(|&(_, buffer, _)| viewed[buffer] = true);
-        for &(buffer, op) in self.allocations.iter().filter(|(buffer, _)| !viewed[*buffer]) {
-            let name = &program.buffers[buffer].name;
-            cx.find(&rules::UNUSED_BUFFER, op, format!("no view of {name} is made, so no rank can use it"))
-                .hint(format!("type it in the rank loop: w = window {name} [...] f32"));
-        }
+        devices::finish(cx);
         unbound_dims(cx);
     }
 }
@@ -321,62 +335,6 @@ fn written_input(cx: &mut Context, here: Position, tensor: Tensor) {
         .hint(format!("declare {} as out, or as inout if it is read too", names.tensor(tensor)));
 }
 
-/// The loop over ranks that a device is the index of.
-fn rank_loop(cx: &Context, device: Scalar) -> Option<(Scalar, Scalar)> {
-    let ScalarDef::Index(op) = cx.program.scalars[cx.original(device)].def else { return None };
-    match cx.kind(op) {
-        OpKind::Ranks { first, end, .. } => Some((*first, *end)),
-        _ => None,
-    }
-}
-
-/// A device is a rank; and where ranks share windows, every rank is one.
-fn check_device(cx: &mut Context, op: Op, device: Scalar) -> bool {
-    let program = cx.program;
-    let names = cx.names;
-    let name = || names.scalar(device);
-    let bounds = rank_loop(cx, device);
-    let number = program.extent_of(cx.original(device));
-    if bounds.is_none() && number.is_none() {
-        cx.find(&rules::DEVICE, op, format!("device {} is not the index of a loop over ranks", name()))
-            .hint("dispatch inside ranks r in 0..world { ... }, on device r");
-        return false;
-    }
-    let range = cx.ranges.of(device);
-    let world = cx.ranges.world();
-    if range.max < 0 || (bounds.is_none() && range.min >= world.max) {
-        let ranks = cx.all_ranks();
-        cx.find(&rules::DEVICE, op, format!("device {} does not exist", name())).note(ranks);
-        return false;
-    }
-    if program.buffers.is_empty() {
-        return true;
-    }
-    let whole = match bounds {
-        Some((first, end)) => is_zero(cx, first) && is_world(cx, end),
-        None => cx.known.world == Some(1),
-    };
-    if !whole {
-        let covered = match bounds {
-            Some((first, end)) => format!("the loop runs over {}..{}", names.scalar(first), names.scalar(end)),
-            None => format!("only rank {} is", name()),
-        };
-        cx.find(&rules::DEVICE, op, "not every rank that shares the windows is dispatched")
-            .note(covered)
-            .note("a rank that is left out would never notify the others")
-            .hint("dispatch inside ranks r in 0..world { ... }, and leave ranks out with an if in the entry");
-    }
-    true
-}
-
-fn is_zero(cx: &Context, scalar: Scalar) -> bool {
-    cx.ranges.of(scalar).value() == Some(0)
-}
-
-fn is_world(cx: &Context, scalar: Scalar) -> bool {
-    cx.program.extent_of(cx.original(scalar)).is_some_and(|extent| is_world_extent(cx, extent))
-}
-
 fn is_world_extent(cx: &Context, extent: Extent) -> bool {
     let value = cx.ranges.of_extent(extent).value();
     let is_by_name = match cx.program.extents.get(extent) {
@@ -391,16 +349,6 @@ fn same_rank(cx: &Context, a: Scalar, b: Scalar) -> bool {
     let (a, b) = (cx.original(a), cx.original(b));
     let value = cx.ranges.of(a).value();
     a == b || (value.is_some() && value == cx.ranges.of(b).value())
-}
-
-fn ranks(cx: &mut Context, here: Position, first: Scalar, end: Scalar) {
-    let (from, to, world) = (cx.ranges.of(first), cx.ranges.of(end), cx.ranges.world());
-    if from.max < 0 || to.min > world.max {
-        let names = cx.names;
-        let message = format!("{}..{} are not all ranks", names.scalar(first), names.scalar(end));
-        let ranks = cx.all_ranks();
-        cx.find(&rules::DEVICE, here.op, message).note(ranks).hint("write 0..world");
-    }
 }
 
 fn leading_extent(cx: &mut Context, op: Op, src: Tensor) {

@@ -2,9 +2,10 @@
 //!
 //! [`verify`] reports everything that is wrong with a program, not only the first mistake. [`rules`] lists what can be,
 //! and each group of rules has a file: `structure` (where ops may stand, what they may use), `types` (element types,
-//! ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers), `host` (the host
-//! driver and what it dispatches), `tasks` (what orders tasks), `waiters` (deferred waits) and `callbacks` (the engine's
-//! own functions). [`range`] tells what values scalars can have, here and in code generation.
+//! ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers), `host` (the host driver
+//! and what it dispatches), `devices` (the ranks that it dispatches to), `tasks` (what orders tasks), `waiters` (deferred
+//! waits) and `callbacks` (the engine's own functions). Two analyses serve the rules and code generation: [`domains`]
+//! tells which ranks share a window, [`range`] what values scalars can have.
 //!
 //! An error is only reported for what certainly goes wrong where the op runs: offsets that depend on data are checked
 //! when they run. With the world size more is certain than without, so a program is verified when it is finished, and
@@ -14,6 +15,8 @@
 mod bounds;
 mod callbacks;
 mod comm;
+mod devices;
+pub mod domains;
 mod host;
 mod names;
 pub mod range;
@@ -38,6 +41,7 @@ use crate::ir::print::Text;
 use crate::ir::program::{Param, TensorDef};
 use crate::ir::{Block, Diagnostic, Entry, Expr, Extent, Op, OpKind, Program, Scalar, Task, Tensor, Tile};
 
+use domains::Domains;
 use names::Names;
 use range::{Entered, Ranges};
 use report::{Finding, Report, Subject};
@@ -69,6 +73,7 @@ struct Context<'a> {
     program: &'a Program,
     /// The world size, if it is known.
     known: Known<'static>,
+    domains: Domains,
     ranges: Ranges,
     /// What each tensor is a part of; [`Program::root`] of every tensor.
     roots: SecondaryMap<Tensor, Option<Tensor>>,
@@ -99,10 +104,13 @@ impl<'a> Context<'a> {
             }
         }
         let known = Known { world: world.map(i64::from), dims: &[] };
+        let domains = Domains::new(program, world);
+        let ranges = Ranges::new(program, &domains, world);
         Self {
             program,
             known,
-            ranges: Ranges::new(program, world),
+            domains,
+            ranges,
             roots,
             originals,
             untyped: SecondaryMap::new(),

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use crate::ir::print::Text;
 use crate::ir::program::Param;
-use crate::ir::{Array, Buffer, Extent, Op, Program, Scalar, Tensor, Tile, Var};
+use crate::ir::{Array, Buffer, Domain, Extent, Op, Program, Scalar, Tensor, Tile, Var};
 
 /// Something that messages name.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,7 @@ pub(super) enum Thing {
     Var(Var),
     Array(Array),
     Buffer(Buffer),
+    Domain(Domain),
 }
 
 /// The program's text, made when the first finding needs it.
@@ -98,6 +99,7 @@ impl<'a> Names<'a> {
             Thing::Var(var) => self.text().var(var).into(),
             Thing::Array(array) => self.text().array(array).into(),
             Thing::Buffer(buffer) => self.program.buffers[buffer].name.clone(),
+            Thing::Domain(domain) => self.program.domains[domain].name.clone(),
         }
     }
 

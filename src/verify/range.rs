@@ -13,7 +13,11 @@ use smallvec::SmallVec;
 
 use crate::ir::extent::{ExtentData, Extents};
 use crate::ir::program::{Param, ScalarDef};
-use crate::ir::{BinaryOp, Block, DType, Expr, Extent, Op, OpKind, Operand, Program, Scalar, ScalarType, UnaryOp};
+use crate::ir::{
+    BinaryOp, Block, DType, Expr, Extent, Op, OpKind, Operand, Program, Scalar, ScalarType, Tensor, UnaryOp,
+};
+
+use super::domains::Domains;
 
 /// The integers from `min` to `max`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -192,18 +196,26 @@ pub enum Entered {
 #[derive(Clone, Debug)]
 pub struct Ranges {
     scalars: SecondaryMap<Scalar, Values>,
+    /// How many ranks share a window view, or what is passed for a window parameter.
+    shared_by: SecondaryMap<Tensor, Option<Interval>>,
     extents: Vec<Interval>,
     world: Interval,
 }
 
 impl Ranges {
-    /// Analyses a program, for a world if it is known. Blocks may nest as deep as the verifier allows.
-    pub fn new(program: &Program, world: Option<u32>) -> Self {
+    /// Analyses a program with its domains, for a world if it is known. Blocks may nest as deep as the verifier allows.
+    pub fn new(program: &Program, domains: &Domains, world: Option<u32>) -> Self {
         let world = world.map_or(Interval { min: 1, max: i32::MAX.into() }, |w| Interval::point(w.into()));
         let extents = extents(&program.extents, world);
         let mut analysis = Analysis {
             program,
-            ranges: Ranges { scalars: SecondaryMap::with_capacity(program.scalars.len()), extents, world },
+            domains,
+            ranges: Ranges {
+                scalars: SecondaryMap::with_capacity(program.scalars.len()),
+                shared_by: SecondaryMap::new(),
+                extents,
+                world,
+            },
             passed: SecondaryMap::new(),
         };
         analysis.constants();
@@ -230,6 +242,11 @@ impl Ranges {
     /// The size of the world.
     pub fn world(&self) -> Interval {
         self.world
+    }
+
+    /// The sizes of the domains of a window: a view, or a parameter of an entry.
+    pub fn nranks(&self, window: Tensor) -> Interval {
+        self.shared_by[window].unwrap_or(self.world)
     }
 
     /// Both bounds of the scalar's interval are taken, on some rank and in some iteration, by an op under that many
@@ -299,6 +316,7 @@ fn extents(extents: &Extents, world: Interval) -> Vec<Interval> {
 
 struct Analysis<'a> {
     program: &'a Program,
+    domains: &'a Domains,
     ranges: Ranges,
     /// What the dispatches pass for each scalar parameter of an entry.
     passed: SecondaryMap<Scalar, Option<Values>>,
@@ -366,10 +384,13 @@ impl Analysis<'_> {
                 let (from, to) = (Interval::point(0), self.ranges.of(grid.blocks));
                 self.index(grid.index, grid.index, (from, to), Interval::point(1), conditions);
             }
+            OpKind::Window { dst, buffer } => self.ranges.shared_by[*dst] = Some(self.domains.size(*buffer)),
             OpKind::Dispatch { entry, args, .. } => {
                 for (param, arg) in self.program.entries[*entry].params.iter().zip(args) {
-                    if let (&Param::Scalar(param), &Operand::Scalar(arg)) = (param, arg) {
-                        self.pass(param, arg, conditions);
+                    match (param, arg) {
+                        (&Param::Scalar(param), &Operand::Scalar(arg)) => self.pass(param, arg, conditions),
+                        (&Param::Tensor(param), &Operand::Tensor(arg)) => self.share(param, arg),
+                        _ => {}
                     }
                 }
             }
@@ -417,6 +438,13 @@ impl Analysis<'_> {
         self.passed[param] = Some(Values { interval, taken });
     }
 
+    fn share(&mut self, param: Tensor, arg: Tensor) {
+        if let Some(size) = self.ranges.shared_by[arg] {
+            let sizes = &mut self.ranges.shared_by[param];
+            *sizes = Some(sizes.map_or(size, |sizes| sizes.hull(size)));
+        }
+    }
+
     fn expr(&self, dst: Scalar, expr: &Expr) -> (Interval, Option<Taken>) {
         let full = Interval::of_type(self.program.scalars[dst].ty);
         let is_float = |s: Scalar| self.program.scalars[s].ty == ScalarType::F32;
@@ -452,12 +480,12 @@ impl Analysis<'_> {
                     None => (chosen(then).0.hull(chosen(other).0), None),
                 }
             }
-            Expr::Rank(_) => {
-                let world = self.ranges.world;
+            Expr::Rank(window) => {
+                let nranks = self.ranges.nranks(self.program.root(window));
                 let taken = Taken { sources: SmallVec::from_slice(&[rank_source()]), conditions: 0 };
-                (Interval { min: 0, max: world.max - 1 }, world.value().map(|_| taken))
+                (Interval { min: 0, max: nranks.max - 1 }, nranks.value().map(|_| taken))
             }
-            Expr::NRanks(_) => (self.ranges.world, None),
+            Expr::NRanks(window) => (self.ranges.nranks(self.program.root(window)), None),
         }
     }
 

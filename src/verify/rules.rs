@@ -74,6 +74,7 @@ rules! {
     NEVER_NOTIFIED = "PLD-V046" Error "never-notified": "A wait on a cell that nothing in the program changes";
     NEVER_WAITED = "PLD-V047" Warning "never-waited": "A window is notified, but nothing waits for it or reads it";
     UNPUBLISHED = "PLD-V048" Warning "unpublished": "A wait on a cell that is written, but never notified";
+    MIXED_DOMAINS = "PLD-V049" Warning "mixed-domains": "One value is a peer in two domains that number their ranks differently";
 
     // Host driver.
     ALLOCATION = "PLD-V060" Error "conditional-allocation": "A window is allocated inside a loop or an if";
@@ -85,13 +86,17 @@ rules! {
     ARGUMENT_SHAPE = "PLD-V066" Error "argument-shape": "A dispatch passes a tensor of another shape";
     DIRECTION = "PLD-V067" Error "direction": "A tensor is written that is declared as input";
     NEVER_WRITTEN = "PLD-V068" Warning "never-written": "An entry never writes one of its outputs";
-    DEVICE = "PLD-V069" Error "device": "A device is not a rank, or not every rank that shares the windows is dispatched";
+    DEVICE = "PLD-V069" Error "device": "A device is not a rank, or not one that is known when compiling";
     SLICE_DEVICE = "PLD-V070" Error "slice-device": "A dispatch passes another rank's part of a host tensor";
     LEADING_EXTENT = "PLD-V071" Error "leading-extent": "A host tensor that is sliced by rank does not have one part a rank";
     RANKED_AND_PLAIN = "PLD-V072" Error "ranked-and-plain": "A host tensor is passed both whole and in parts";
     ALIASED = "PLD-V073" Warning "aliased": "A dispatch passes one tensor twice, and writes it";
     SHARED_OUTPUT = "PLD-V074" Warning "shared-output": "Every rank writes the same host tensor";
     UNBOUND_DIM = "PLD-V075" Error "unbound-dim": "No host tensor has a named dimension as an extent";
+    UNCERTAIN_DISPATCH = "PLD-V076" Error "uncertain-dispatch": "A launch decides which of the ranks that share a window run a dispatch";
+    DOMAIN = "PLD-V077" Error "domain": "A declared domain is empty, or names a rank twice or one that does not exist";
+    NOT_MEMBER = "PLD-V078" Error "not-member": "A window is passed to a rank outside its declared domain";
+    UNREACHED_MEMBER = "PLD-V079" Error "unreached-member": "No dispatch passes a window of a declared domain to one of its ranks";
 
     // Tasks.
     DEPENDENCY = "PLD-V080" Error "dependency": "A task depends on one that does not stand before it in its entry";

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use crate::ir::effects::{self, Effect, Place, Scope};
 use crate::ir::program::{Loc, Param, ScalarDef};
-use crate::ir::{Array, Buffer, Expr, Op, OpKind, Operand, Program, Scalar, Tensor, Tile, Var};
+use crate::ir::{Array, Buffer, Domain, Expr, Op, OpKind, Operand, Program, Scalar, Tensor, Tile, Var};
 
 use super::names::Thing;
 use super::report::Subject;
@@ -66,6 +66,7 @@ pub(super) struct Values {
     vars: SecondaryMap<Var, bool>,
     arrays: SecondaryMap<Array, bool>,
     buffers: SecondaryMap<Buffer, bool>,
+    domains: SecondaryMap<Domain, bool>,
 }
 
 impl Values {
@@ -82,6 +83,7 @@ impl Values {
             vars: SecondaryMap::new(),
             arrays: SecondaryMap::new(),
             buffers: SecondaryMap::new(),
+            domains: SecondaryMap::new(),
         }
     }
 
@@ -93,6 +95,7 @@ impl Values {
             Thing::Var(v) => &mut self.vars[v],
             Thing::Array(v) => &mut self.arrays[v],
             Thing::Buffer(v) => &mut self.buffers[v],
+            Thing::Domain(v) => &mut self.domains[v],
         }
     }
 
@@ -130,7 +133,7 @@ impl Values {
     /// Everything that the op uses is defined; then what it defines is.
     pub fn check(&mut self, cx: &mut Context, here: Position, effects: &[Effect]) -> bool {
         let (mut used, mut made) = (SmallVec::new(), SmallVec::new());
-        uses_and_definitions(cx.kind(here.op), effects, &mut used, &mut made);
+        uses_and_definitions(cx.program, cx.kind(here.op), effects, &mut used, &mut made);
         let mut sound = true;
         for value in used {
             if !*self.slot(value) {
@@ -147,7 +150,7 @@ impl Values {
     }
 }
 
-fn uses_and_definitions(kind: &OpKind, effects: &[Effect], used: &mut Several, made: &mut Several) {
+fn uses_and_definitions(program: &Program, kind: &OpKind, effects: &[Effect], used: &mut Several, made: &mut Several) {
     kind.for_each_scalar(|scalar| used.push(Thing::Scalar(scalar)));
     made.extend(kind.result().map(Thing::Scalar));
     used.extend(kind.task().iter().flat_map(|(_, options)| &options.no_dep).map(|&tensor| Thing::Tensor(tensor)));
@@ -157,7 +160,11 @@ fn uses_and_definitions(kind: &OpKind, effects: &[Effect], used: &mut Several, m
             used.push(Thing::Tensor(*src));
             made.push(Thing::Tensor(*dst));
         }
-        OpKind::AllocWindow { buffer } => made.push(Thing::Buffer(*buffer)),
+        OpKind::Domain { domain } => made.push(Thing::Domain(*domain)),
+        OpKind::AllocWindow { buffer } => {
+            used.extend(program.buffers[*buffer].domain.map(Thing::Domain));
+            made.push(Thing::Buffer(*buffer));
+        }
         OpKind::Window { dst, buffer } => {
             used.push(Thing::Buffer(*buffer));
             made.push(Thing::Tensor(*dst));
@@ -198,6 +205,7 @@ fn undefined(cx: &mut Context, op: Op, value: Thing) {
         Thing::Tensor(t) => program.tensors[t].loc,
         Thing::Tile(t) => program.tiles[t].loc,
         Thing::Buffer(b) => program.buffers[b].loc,
+        Thing::Domain(d) => program.domains[d].loc,
         Thing::Var(_) | Thing::Array(_) => Loc::default(),
     };
     let place = program.place(loc);

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use super::{range, rules, verify, verify_with};
+use super::{domains, range, rules, verify, verify_with};
 use crate::ir::extent::Shape;
 use crate::ir::*;
 
@@ -249,7 +249,7 @@ host (xs: tensor[world, 8] u8 in, ys: tensor[world, 8] i64 out, ns: tensor[n] u8
 ";
     let program = parse::parse(text, "ranges.pld").unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
     assert_eq!(verify(&program, Some(4)), []);
-    let ranges = range::Ranges::new(&program, Some(4));
+    let ranges = range::Ranges::new(&program, &domains::Domains::new(&program, Some(4)), Some(4));
     let of = |name: &str| {
         let mut named = program.scalars.iter().filter(|(_, data)| data.name.as_deref() == Some(name));
         let interval = ranges.of(named.next().expect("a scalar of this name").0);

@@ -83,6 +83,7 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::Wait { window, at, expected, .. } | OpKind::DeferWait { window, at, expected } => {
             offsets(cx, op, *window, at, "offset") & integer(cx, op, *expected, "what a wait expects")
         }
+        OpKind::Domain { .. } => true,
         OpKind::AllocWindow { buffer } => sizes::buffer(cx, op, *buffer),
         OpKind::Window { dst, .. } => sizes::tensor(cx, op, *dst),
         OpKind::SliceRank { rank, .. } => integer(cx, op, *rank, "a rank"),

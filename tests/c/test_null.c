@@ -14,6 +14,7 @@ int main(void) {
   pld_var_t v = {0};
   pld_array_t a = {0};
   pld_buffer_t b = {0};
+  pld_domain_t d = {0};
   pld_entry_t e = {0};
   pld_task_t task = {0};
   pld_world_t *world = test_world(1, 0);
@@ -93,6 +94,9 @@ int main(void) {
   CHECK(pld_host_scalar(NULL, "x", PLD_DTYPE_F32).id != 0);
   CHECK(pld_alloc_window(NULL, "x", PLD_DTYPE_F32, PLD_DIMS(1)).id != 0);
   CHECK(pld_alloc_window_bytes(NULL, "x", s).id != 0);
+  CHECK(pld_domain_create(NULL, "d", &s, 1).id != 0 && pld_domain_range(NULL, "d", s, s).id != 0);
+  CHECK(pld_alloc_window_in(NULL, d, "x", PLD_DTYPE_F32, PLD_DIMS(1)).id != 0);
+  CHECK(pld_alloc_window_bytes_in(NULL, d, "x", s).id != 0);
   CHECK(pld_window(NULL, b, PLD_DTYPE_F32, PLD_DIMS(1)).id != 0);
   CHECK(pld_ranks_begin(NULL, s, s).id != 0);
   pld_ranks_end(NULL);

@@ -302,6 +302,42 @@ fn c20_a_swapped_shard_does_not_pass() {
     assert!((0..4096).all(|i| value(0, i) != value(1, i) && value(1, i) != value(0, i + 1)));
 }
 
+/// Ranks of a group are counted in its own order; what they are in the world does not matter.
+#[test]
+fn c40_group_order_is_not_ascending() {
+    let text = "program c40
+entry e(x: tensor[4] i32 in, y: tensor[4] i32 out, w: window[4] i32, sig: window[1] i32) {
+  at exchange {
+    if rank(w) == 0 {
+      put w @1 <- x
+      notify sig[0] @1 += 1
+    } else {
+      wait sig[0] >= 1
+      t = load w[0] [4]
+      store t -> y[0]
+    }
+  }
+}
+host (xs: tensor[world, 4] i32 in, ys: tensor[world, 4] i32 out) {
+  group   = domain [5, 2]
+  w_buf   = alloc_window [4] i32 in group
+  sig_buf = alloc_window [1] i32 in group
+  ranks r in 0..world {
+    w   = window w_buf [4] i32
+    sig = window sig_buf [1] i32
+    if r == 2 or r == 5 { dispatch e(xs[r], ys[r], w, sig) device r }
+  }
+}
+";
+    let executable = compile(text, &world(6));
+    let mut xs: Vec<i32> = (0..24).map(|i| 100 * (i / 4) + i % 4).collect();
+    let mut ys = vec![-1; 24];
+    executable.launch(&[tensor(&mut xs, DType::I32, &[6, 4]), tensor(&mut ys, DType::I32, &[6, 4])]).unwrap();
+    let mut right = vec![-1; 24];
+    right[8..12].copy_from_slice(&xs[20..24]);
+    assert_eq!(ys, right, "number 0 is rank 5, number 1 is rank 2");
+}
+
 #[test]
 fn c31_transfers_of_nothing() {
     let text = "program c31

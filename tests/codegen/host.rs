@@ -173,3 +173,31 @@ host (ys: tensor[world, 4, 4] i64 out) {
     assert_eq!(y[..4], [8, 50001, 60004, 72072]);
     assert_eq!(y[15], 6);
 }
+
+/// Ranks tell each other the numbers of their tasks, so these must not depend on what is checked for a rank.
+#[test]
+fn all_ranks_number_tasks_alike() {
+    let text = "program test
+entry e(x: tensor[2] i32 in, w: window[2] i32, me: i32) {
+  part = slice x[me] [1]
+  at first { w[0] = part[0] }
+  at second { w[1] = 1 }
+}
+host (xs: tensor[world, 2] i32 in) {
+  buf = alloc_window [2] i32
+  ranks r in 0..world {
+    w = window buf [2] i32
+    dispatch e(xs[r], w, r) device r
+  }
+}
+";
+    let ranks = Ranks::compile(&program(text), 4, Options { each: true, checked: true });
+    let tasks = |code: &pld::codegen::cpu::Code| -> Vec<String> {
+        let tasks = code.sites.iter().enumerate().filter(|(_, site)| site.text.starts_with("at "));
+        tasks.map(|(number, site)| format!("{number}: {}", site.text)).collect()
+    };
+    assert_ne!(ranks.code[0].sites.len(), ranks.code[3].sites.len(), "only the later ranks need a check");
+    for code in &ranks.code {
+        assert_eq!(tasks(code), ["0: at first", "1: at second"]);
+    }
+}

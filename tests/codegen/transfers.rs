@@ -342,6 +342,11 @@ fn transfers(choices: Vec<u32>) -> (Program, u32, Vec<Arg>) {
     let mut choices = Choices::new(choices);
     let dtype = choices.of(&DType::ALL);
     let nranks = choices.between(1, 4);
+    // Now and then the ranks are numbered in another order.
+    let (order, within) = match choices.below(3) {
+        0 => (String::new(), ""),
+        _ => (format!("  order = domain {:?}\n", choices.permutation(nranks)), " in order"),
+    };
     let rank = choices.of(&[2, 2, 1, 3, 4]);
     let lead = choices.between(1, 3);
     let mut slot = vec![lead];
@@ -392,9 +397,9 @@ fn transfers(choices: Vec<u32>) -> (Program, u32, Vec<Arg>) {
   }}
 }}
 host (xs: tensor[world, {}] {dtype} in, ys: tensor[world, {}] {dtype} out, idx: tensor[world, 8] i64 in) {{
-  a_buf = alloc_window {w}
-  b_buf = alloc_window {w}
-  acc_buf = alloc_window {acc}
+{order}  a_buf = alloc_window {w}{within}
+  b_buf = alloc_window {w}{within}
+  acc_buf = alloc_window {acc}{within}
   sig_buf = alloc_window [world] i32
 ",
         x.trim_start_matches('[').trim_end_matches(&format!("] {dtype}")),

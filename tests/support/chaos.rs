@@ -3,6 +3,7 @@
 use pld::ir::builder::Builder;
 use pld::ir::extent::Shape;
 use pld::ir::op::{Dims, Operand, Region, Staging, TileOrScalar};
+use pld::ir::program::{BufferSize, DomainRanks};
 use pld::ir::*;
 
 /// The program that a string of choices makes.
@@ -100,6 +101,15 @@ impl<'a> Chaos<'a> {
 
     fn ty(&mut self) -> ScalarType {
         self.of(&[ScalarType::I32, ScalarType::I64, ScalarType::F32, ScalarType::Bool])
+    }
+
+    fn domain(&mut self) -> Domain {
+        let (name, ranks) = (self.name(), self.shape());
+        let ranks = match ranks[..] {
+            [first, end] => DomainRanks::Range(first, end),
+            _ => DomainRanks::List(ranks.to_vec()),
+        };
+        self.b.domain(&name, ranks)
     }
 
     fn scalar(&mut self) -> Scalar {
@@ -336,7 +346,9 @@ impl<'a> Chaos<'a> {
             }
             31 => {
                 let (name, dtype, shape) = (self.name(), self.dtype(), self.shape());
-                self.buffers.push(self.b.alloc_window(&name, dtype, shape));
+                let size = BufferSize::Shape(dtype, shape);
+                let domain = if self.flag() { Some(self.domain()) } else { None };
+                self.buffers.push(self.b.alloc_window_in(domain, &name, size));
             }
             32 if !self.buffers.is_empty() => {
                 let buffer = pick(&mut self.choices, &self.buffers);

@@ -23,6 +23,12 @@ impl Choices {
         all[self.below(all.len())]
     }
 
+    /// The numbers below `n`, in some order.
+    pub fn permutation(&mut self, n: i64) -> Vec<i64> {
+        let mut rest: Vec<i64> = (0..n).collect();
+        (0..n).map(|_| rest.remove(self.below(rest.len()))).collect()
+    }
+
     pub fn ended(&self) -> bool {
         self.rest.as_slice().is_empty()
     }

@@ -10,10 +10,10 @@ use pld::codegen::cpu::abi::FaultKind;
 use pld::ir::extent::Known;
 use pld::ir::op::{Dims, Region};
 use pld::ir::print::print;
-use pld::ir::program::{Param, ScalarDef, TensorDef};
+use pld::ir::program::{DomainRanks, Param, ScalarDef, TensorDef};
 use pld::ir::{
-    Array, Atomic, BinaryOp, Block, DType, Entry, Expr, Extent, NotifyOp, Op, OpKind, Operand, Program, ReduceAxis,
-    ReduceOp, Scalar, ScalarType, Tensor, Tile, TileOp, TileOrScalar, UnaryOp, Var,
+    Array, Atomic, BinaryOp, Block, Buffer, DType, Entry, Expr, Extent, NotifyOp, Op, OpKind, Operand, Program,
+    ReduceAxis, ReduceOp, Scalar, ScalarType, Tensor, Tile, TileOp, TileOrScalar, UnaryOp, Var,
 };
 use pld::passes::plan_windows::{Layout, plan_windows};
 
@@ -42,7 +42,7 @@ pub struct Fault {
 /// Where a tensor lies.
 #[derive(Clone, Copy, Debug)]
 enum Base {
-    Window,
+    Window(Buffer),
     Arg(usize),
 }
 
@@ -64,6 +64,9 @@ pub struct Model<'p> {
     pub args: Vec<Vec<Vec<u8>>>,
     bits: Vec<u64>,
     host: Registers,
+    /// The ranks that share each buffer; while they are looked for, dispatches only tell theirs.
+    domains: HashMap<Buffer, Vec<usize>>,
+    looking: bool,
 }
 
 /// What one rank, or the host, computes with.
@@ -100,13 +103,35 @@ impl<'p> Model<'p> {
             args: args.iter().map(parts).collect(),
             bits: args.iter().map(bits).collect(),
             host: Registers::default(),
+            domains: HashMap::new(),
+            looking: false,
         }
     }
 
     pub fn run(&mut self) -> Step {
+        self.look_for_domains()?;
         let mut host = std::mem::take(&mut self.host);
         let body = self.program.host.as_ref().unwrap().body;
         self.block(&mut host, body)
+    }
+
+    fn look_for_domains(&mut self) -> Step {
+        self.looking = true;
+        self.block(&mut Registers::default(), self.program.host.as_ref().unwrap().body)?;
+        self.looking = false;
+        self.domains.values_mut().for_each(|ranks| {
+            ranks.sort_unstable();
+            ranks.dedup();
+        });
+        for (buffer, data) in &self.program.buffers {
+            let Some(domain) = data.domain else { continue };
+            let ranks = match &self.program.domains[domain].ranks {
+                DomainRanks::Range(first, end) => (self.extent(*first)..self.extent(*end)).collect(),
+                DomainRanks::List(ranks) => self.shape(ranks),
+            };
+            self.domains.insert(buffer, ranks.iter().map(|&rank| rank as usize).collect());
+        }
+        Ok(())
     }
 
     fn known(&self) -> Known<'_> {
@@ -248,15 +273,15 @@ impl<'p> Model<'p> {
                 r.tiles.insert(*dst, lines.iter().map(|line| reduce(*op, dtype, line)).collect());
             }
             OpKind::Put { dst, peer, src, region, atomic, .. } => {
-                let peer = self.peer(r, *peer)?;
+                let peer = self.peer(r, *dst, *peer)?;
                 self.transfer(r, (*dst, peer), (*src, r.rank), region.as_ref(), *atomic)?;
             }
             OpKind::Get { dst, src, peer, region, .. } => {
-                let peer = self.peer(r, *peer)?;
+                let peer = self.peer(r, *src, *peer)?;
                 self.transfer(r, (*dst, r.rank), (*src, peer), region.as_ref(), Atomic::None)?;
             }
             OpKind::Notify { window, peer, at, value, op } => {
-                let peer = self.peer(r, *peer)?;
+                let peer = self.peer(r, *window, *peer)?;
                 let at = self.ints(r, at);
                 self.check(r, 0, *window, &at, &vec![1; at.len()])?;
                 let Int(value) = self.scalar_as(r, *value, ScalarType::I32) else { panic!("a signal is an integer") };
@@ -275,7 +300,7 @@ impl<'p> Model<'p> {
                 }
             }
             OpKind::Dispatch { entry, args, device } => self.dispatch(r, *entry, args, *device)?,
-            OpKind::AllocWindow { .. } | OpKind::Window { .. } | OpKind::SliceRank { .. } => {}
+            OpKind::Domain { .. } | OpKind::AllocWindow { .. } | OpKind::Window { .. } | OpKind::SliceRank { .. } => {}
         }
         Ok(())
     }
@@ -287,6 +312,16 @@ impl<'p> Model<'p> {
         }
         let mut r = Registers { rank: device as usize, ..Default::default() };
         let program = self.program;
+        if self.looking {
+            for arg in args {
+                if let Operand::Tensor(tensor) = *arg
+                    && let TensorDef::View(buffer) = program.tensors[tensor].def
+                {
+                    self.domains.entry(buffer).or_default().push(r.rank);
+                }
+            }
+            return Ok(());
+        }
         for (&arg, &param) in args.iter().zip(&program.entries[entry].params) {
             match (arg, param) {
                 (Operand::Scalar(arg), Param::Scalar(param)) => {
@@ -295,7 +330,7 @@ impl<'p> Model<'p> {
                 }
                 (Operand::Tensor(arg), Param::Tensor(param)) => {
                     let (base, offset) = match program.tensors[program.root(arg)].def {
-                        TensorDef::View(buffer) => (Base::Window, self.layout.buffers[buffer].offset as i64),
+                        TensorDef::View(buffer) => (Base::Window(buffer), self.layout.buffers[buffer].offset as i64),
                         TensorDef::HostParam(number, _) => (Base::Arg(number as usize), 0),
                         ref def => panic!("{def:?} in the host driver"),
                     };
@@ -379,8 +414,11 @@ impl<'p> Model<'p> {
                 let chosen = if self.scalar(r, cond) == Int(0) { other } else { then };
                 self.scalar_as(r, chosen, ty)
             }
-            Expr::Rank(_) => Int(r.rank as i128),
-            Expr::NRanks(_) => Int(self.windows.len() as i128),
+            Expr::Rank(window) => {
+                let number = self.domain(r, window).iter().position(|&rank| rank == r.rank);
+                Int(number.expect("the rank is in the domain") as i128)
+            }
+            Expr::NRanks(window) => Int(self.domain(r, window).len() as i128),
         })
     }
 
@@ -406,12 +444,18 @@ impl<'p> Model<'p> {
         Ok(())
     }
 
-    fn peer(&self, r: &Registers, peer: Scalar) -> Step<usize> {
-        let peer = self.int(r, peer);
-        if peer < 0 || peer >= self.windows.len() as i64 {
-            return Err(self.fault(r, FaultKind::Peer, &[peer], &[]));
+    fn peer(&self, r: &Registers, window: Tensor, peer: Scalar) -> Step<usize> {
+        let (peer, domain) = (self.int(r, peer), self.domain(r, window));
+        if peer < 0 || peer >= domain.len() as i64 {
+            return Err(self.fault(r, FaultKind::Peer, &[peer], &[domain.len() as i64]));
         }
-        Ok(peer as usize)
+        Ok(domain[peer as usize])
+    }
+
+    /// The ranks that share a window, in the order of their numbers.
+    fn domain(&self, r: &Registers, window: Tensor) -> &[usize] {
+        let Base::Window(buffer) = r.views[&window].base else { panic!("a peer's memory is a window") };
+        &self.domains[&buffer]
     }
 
     fn array_index(&self, r: &Registers, array: Array, index: Scalar) -> Step<usize> {
@@ -428,7 +472,7 @@ impl<'p> Model<'p> {
         let view = &r.views[&tensor];
         let offset = view.offset + view.strides.iter().zip(at).map(|(s, a)| s * a).sum::<i64>();
         let all = match view.base {
-            Base::Window => &mut self.windows[rank],
+            Base::Window(_) => &mut self.windows[rank],
             Base::Arg(number) => &mut self.args[number][rank],
         };
         &mut all[offset as usize..][..self.program.tensors[tensor].dtype.size() as usize]
@@ -445,7 +489,7 @@ impl<'p> Model<'p> {
     }
 
     fn load(&mut self, r: &mut Registers, dst: Tile, src: Tensor, peer: Option<Scalar>, at: &Dims) -> Step {
-        let rank = peer.map_or(Ok(r.rank), |peer| self.peer(r, peer))?;
+        let rank = peer.map_or(Ok(r.rank), |peer| self.peer(r, src, peer))?;
         let (at, shape) = (self.ints(r, at), self.shape(&self.program.tiles[dst].shape));
         self.check(r, 0, src, &at, &shape)?;
         let tile = positions(&shape).iter().map(|p| self.element(r, src, rank, &sum(&at, p))).collect();
@@ -462,7 +506,7 @@ impl<'p> Model<'p> {
         at: &Dims,
         atomic: Atomic,
     ) -> Step {
-        let rank = peer.map_or(Ok(r.rank), |peer| self.peer(r, peer))?;
+        let rank = peer.map_or(Ok(r.rank), |peer| self.peer(r, dst, peer))?;
         let (at, shape) = (self.ints(r, at), self.shape(&self.program.tiles[src].shape));
         self.check(r, 0, dst, &at, &shape)?;
         for (position, &value) in positions(&shape).iter().zip(&r.tiles[&src]) {

@@ -7,6 +7,7 @@
 use pld::ir::builder::Builder;
 use pld::ir::extent::Shape;
 use pld::ir::op::{Dims, Operand, Region, Staging, TileOrScalar};
+use pld::ir::program::{BufferSize, DomainRanks};
 use pld::ir::*;
 
 /// The program that a string of choices makes.
@@ -749,14 +750,17 @@ impl<'a> Generator<'a> {
         let halves = self.b.host_tensor("halves", DType::F16, shape(&[world, four, d]), Direction::InOut).unwrap();
         let big = self.b.host_tensor("big", DType::F32, shape(&[world, n, d]), Direction::In).unwrap();
         let scale = self.b.host_scalar("scale", ScalarType::F32).unwrap();
+        let first = self.b.extent_int(0);
+        let everyone = (self.below(3) == 1).then(|| self.b.domain("everyone", DomainRanks::Range(first, world)));
         let rows_buffer = if self.below(2) == 0 {
-            self.b.alloc_window("rows_buf", DType::F32, shape(&[world, d]))
+            let size = BufferSize::Shape(DType::F32, shape(&[world, d]));
+            self.b.alloc_window_in(everyone, "rows_buf", size)
         } else {
             let (w, d, size) = (self.b.size(world), self.b.size(d), self.b.size(size));
             let count = self.b.binary(BinaryOp::Mul, w, d);
             let bytes = self.b.binary(BinaryOp::Mul, count, size);
             let bytes = self.b.extent(bytes).unwrap();
-            self.b.alloc_window_bytes("rows", bytes)
+            self.b.alloc_window_in(everyone, "rows", BufferSize::Bytes(bytes))
         };
         let half_buffer = self.b.alloc_window("half_buf", DType::F16, shape(&[four, d]));
         let signal_buffer = self.b.alloc_window("signal", DType::I32, shape(&[world, two]));

@@ -1,11 +1,8 @@
-//! What is known of an entry's parameters: every dispatch passes the same thing.
-
-use std::collections::HashMap;
+//! What is known of the parameters of a version of an entry: every dispatch passes the same thing.
 
 use crate::ir::extent::Known;
-use crate::ir::op::Expr;
 use crate::ir::program::{Param, ScalarDef, TensorDef};
-use crate::ir::{Entry, OpKind, Operand, Program, Scalar, Tensor};
+use crate::ir::{Op, OpKind, Operand, Program, Scalar, Tensor};
 
 use super::code::Binding;
 
@@ -22,47 +19,50 @@ pub enum Argument {
     Unknown,
 }
 
-/// What is known of all parameters. Those that are known are folded into the code and not passed.
-#[derive(Debug, Default)]
+/// What is known of the parameters of a version of an entry. Those that are known are folded into the code and not
+/// passed.
+#[derive(Clone, Debug, Default)]
 pub struct Arguments {
-    params: HashMap<(Entry, u32), Argument>,
+    /// By parameter; empty while no dispatch has been read.
+    params: Vec<Argument>,
 }
 
 impl Arguments {
-    /// Reads the dispatches of the host driver.
-    pub fn of(program: &Program, binding: &Binding, known: Known) -> Self {
-        let mut arguments = Self::default();
-        for op in program.ops.values() {
-            let OpKind::Dispatch { entry, args, device } = &op.kind else { continue };
-            let params = &program.entries[*entry].params;
-            for (index, (arg, param)) in args.iter().zip(params).enumerate() {
-                let argument = match (arg, param) {
-                    (&Operand::Tensor(tensor), _) => match program.tensors[tensor].def {
-                        TensorDef::View(buffer) => Argument::Offset(binding.layout.buffers[buffer].offset as i64),
-                        _ => Argument::Unknown,
-                    },
-                    (&Operand::Scalar(scalar), Param::Scalar(param)) if program.scalars[*param].ty.is_int() => {
-                        match program.int_value(scalar, known) {
-                            Some(value) => Argument::Int(value),
-                            None if same_value(program, scalar, *device) => Argument::Rank,
-                            None => Argument::Unknown,
-                        }
-                    }
+    /// For code without parameters.
+    pub const NONE: &'static Self = &Self { params: Vec::new() };
+
+    /// Reads a dispatch of the version.
+    pub fn add(&mut self, program: &Program, binding: &Binding, known: Known, dispatch: Op) {
+        let OpKind::Dispatch { entry, args, device } = &program.ops[dispatch].kind else { return };
+        let params = &program.entries[*entry].params;
+        let first = self.params.is_empty();
+        for (index, (arg, param)) in args.iter().zip(params).enumerate() {
+            let argument = match (arg, param) {
+                (&Operand::Tensor(tensor), _) => match program.tensors[tensor].def {
+                    TensorDef::View(buffer) => Argument::Offset(binding.layout.buffers[buffer].offset as i64),
                     _ => Argument::Unknown,
-                };
-                let known = arguments.params.entry((*entry, index as u32)).or_insert(argument);
-                if *known != argument {
-                    *known = Argument::Unknown;
+                },
+                (&Operand::Scalar(scalar), Param::Scalar(param)) if program.scalars[*param].ty.is_int() => {
+                    match program.int_value(scalar, known) {
+                        Some(value) => Argument::Int(value),
+                        None if program.original(scalar) == program.original(*device) => Argument::Rank,
+                        None => Argument::Unknown,
+                    }
                 }
+                _ => Argument::Unknown,
+            };
+            if first {
+                self.params.push(argument);
+            } else if self.params[index] != argument {
+                self.params[index] = Argument::Unknown;
             }
         }
-        arguments
     }
 
     /// What is known of a scalar.
     pub fn scalar(&self, program: &Program, scalar: Scalar) -> Argument {
         match program.scalars[scalar].def {
-            ScalarDef::Param(entry, index) => self.param(entry, index),
+            ScalarDef::Param(_, index) => self.param(index),
             _ => Argument::Unknown,
         }
     }
@@ -70,27 +70,12 @@ impl Arguments {
     /// What is known of a tensor.
     pub fn tensor(&self, program: &Program, tensor: Tensor) -> Argument {
         match program.tensors[tensor].def {
-            TensorDef::Param(entry, index, _) | TensorDef::Window(entry, index) => self.param(entry, index),
+            TensorDef::Param(_, index, _) | TensorDef::Window(_, index) => self.param(index),
             _ => Argument::Unknown,
         }
     }
 
-    fn param(&self, entry: Entry, index: u32) -> Argument {
-        self.params.get(&(entry, index)).copied().unwrap_or(Argument::Unknown)
+    fn param(&self, index: u32) -> Argument {
+        self.params.get(index as usize).copied().unwrap_or(Argument::Unknown)
     }
-}
-
-/// The scalars are names of one value.
-fn same_value(program: &Program, a: Scalar, b: Scalar) -> bool {
-    named_value(program, a) == named_value(program, b)
-}
-
-/// The value that a chain of copies names.
-pub fn named_value(program: &Program, mut scalar: Scalar) -> Scalar {
-    while let ScalarDef::Result(op) = program.scalars[scalar].def
-        && let OpKind::Scalar { expr: Expr::Copy(value), .. } = program.ops[op].kind
-    {
-        scalar = value;
-    }
-    scalar
 }

@@ -135,14 +135,14 @@ impl Function<'_, '_> {
         self.b.switch_to_block(outside);
     }
 
-    /// A peer, which the launch ends for if it is not in the world.
-    pub fn peer(&mut self, peer: Scalar) -> Size {
+    /// The rank that a peer is in a window's domain; the launch ends if it is not in the domain.
+    pub fn peer(&mut self, window: Tensor, peer: Scalar) -> Size {
         let peer = self.index(peer);
-        let nranks = i64::from(self.unit.binding.nranks);
+        let nranks = self.nranks(window);
         if self.unit.binding.checked && !below(nranks).contains(peer.range) {
-            self.check_below(peer.size, nranks, FaultKind::Peer, &[]);
+            self.check_below(peer.size, nranks, FaultKind::Peer, &[Size::Const(nranks)]);
         }
-        peer.size
+        self.world_rank(window, peer.size)
     }
 
     /// An index into an array of `len` elements.

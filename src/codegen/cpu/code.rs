@@ -1,8 +1,12 @@
 //! Compiled programs, and what is known of their ops when one of them goes wrong.
 
+use cranelift_entity::PrimaryMap;
+
 use super::abi::{Driver, Run};
+use super::domain::Numbering;
 use super::jit::CodeMemory;
 use crate::passes::task_graph::Mode;
+use crate::verify::domains::DomainId;
 
 /// What a program is compiled for.
 #[derive(Clone, Debug)]
@@ -106,6 +110,8 @@ pub struct Code {
     pub functions: Vec<FunctionCode>,
     /// Bytes of machine code.
     pub code_bytes: usize,
+    /// Tables that the code reads.
+    pub(super) _numberings: PrimaryMap<DomainId, Numbering>,
     /// What the driver lies in; nothing may run in it when this is dropped.
     pub(super) _memory: CodeMemory,
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use cranelift_codegen::ir::{self, Type, UserFuncName, types};
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::FuncId;
 
@@ -12,20 +12,23 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ir::extent::Known;
 use crate::ir::print::Text;
 use crate::ir::program::{OpData, Param, TensorData, TensorDef};
-use crate::ir::{Entry, Op, OpKind, Program, Task, Tensor};
+use crate::ir::{Op, OpKind, Program, Task, Tensor};
 use crate::kernels::{Kernels, kernels};
 use crate::passes::task_graph::{Node, tasks};
+use crate::verify::domains::{DomainId, Domains};
 use crate::verify::range::Ranges;
 
 use super::abi::{Exit, Hooks, Run};
 use super::arguments::{Argument, Arguments};
 use super::captures::{Capture, captures};
 use super::code::{Binding, Code, FunctionCode, TaskAccess, TaskCode};
+use super::domain::Numbering;
 use super::function::{Function, Level};
 use super::jit::{ADDRESS, Jit};
 use super::plan_tiles::{ScratchPlan, plan_tiles};
 use super::scalar::scalar_type;
 use super::sites::Sites;
+use super::versions::{Version, VersionData, Versions};
 
 /// What the function of a task takes besides the frame: its arguments, in memory, and the index of the block.
 const TASK_PARAMS: [Type; 2] = [ADDRESS, types::I64];
@@ -37,21 +40,26 @@ pub struct Compiler<'p> {
     pub hooks: &'p Hooks,
     pub kernels: &'static Kernels,
     pub known: Known<'static>,
-    pub arguments: Arguments,
+    pub domains: Domains,
+    /// How each of the domains numbers its ranks.
+    pub numberings: PrimaryMap<DomainId, Numbering>,
+    pub versions: Versions,
+    /// The version that code is being made for; none for the host driver.
+    version: Option<Version>,
     pub ranges: Ranges,
     pub scratch: ScratchPlan,
     pub sites: Sites,
     pub jit: Jit,
     tasks: Vec<TaskInMaking>,
     functions: Vec<FunctionCode>,
-    entries: SecondaryMap<Entry, Option<FuncId>>,
+    entries: SecondaryMap<Version, Option<FuncId>>,
     pending: VecDeque<Pending>,
 }
 
 /// A function that is called but not yet defined.
 enum Pending {
-    Entry { id: FuncId, entry: Entry },
-    Task { id: FuncId, op: Op, task: Task, captures: Vec<Capture> },
+    Entry { id: FuncId, version: Version },
+    Task { id: FuncId, version: Option<Version>, op: Op, task: Task, captures: Vec<Capture> },
 }
 
 /// A task while functions have no addresses yet.
@@ -69,16 +77,21 @@ struct TaskInMaking {
 impl<'p> Compiler<'p> {
     pub fn new(program: &'p Program, binding: &'p Binding<'p>, hooks: &'p Hooks) -> Result<Self> {
         let known = Known { world: Some(i64::from(binding.nranks)), dims: &[] };
+        let domains = Domains::new(program, Some(binding.nranks));
+        let numberings = domains.ranks.values().map(|ranks| Numbering::new(ranks, binding.nranks));
         Ok(Self {
             program,
             binding,
             hooks,
             kernels: kernels(),
             known,
-            arguments: Arguments::of(program, binding, known),
-            ranges: Ranges::new(program, Some(binding.nranks)),
+            numberings: numberings.collect(),
+            versions: Versions::new(program, &domains, binding, known)?,
+            version: None,
+            ranges: Ranges::new(program, &domains, Some(binding.nranks)),
+            domains,
             scratch: plan_tiles(program, known)?,
-            sites: Sites::default(),
+            sites: Sites::new(program),
             jit: Jit::new()?,
             tasks: Vec::new(),
             functions: Vec::new(),
@@ -105,8 +118,9 @@ impl<'p> Compiler<'p> {
         }
         while let Some(pending) = self.pending.pop_front() {
             match pending {
-                Pending::Entry { id, entry } => self.define_entry(&mut context, id, entry)?,
-                Pending::Task { id, op, task, captures } => {
+                Pending::Entry { id, version } => self.define_entry(&mut context, id, version)?,
+                Pending::Task { id, version, op, task, captures } => {
+                    self.version = version;
                     self.define(&mut context, id, &TASK_PARAMS, Level::Task(task), |f, _| f.task_body(op, &captures))?;
                 }
             }
@@ -145,33 +159,42 @@ impl<'p> Compiler<'p> {
             tasks: self.tasks.into_iter().map(task).collect(),
             functions: self.functions,
             code_bytes: memory.bytes(),
+            _numberings: self.numberings,
             _memory: memory,
         })
     }
 
-    /// The function of an entry; it takes the parameters that [`Self::passed_params`] lists.
-    pub fn entry(&mut self, entry: Entry) -> Result<FuncId> {
-        if let Some(id) = self.entries[entry] {
+    /// The function of a version of an entry; it takes the parameters that [`Self::passed_params`] lists.
+    pub fn entry(&mut self, version: Version) -> Result<FuncId> {
+        if let Some(id) = self.entries[version] {
             return Ok(id);
         }
-        let types: Vec<Type> = self.passed_params(entry).iter().map(|&(_, p)| self.param_type(p)).collect();
+        let types: Vec<Type> = self.passed_params(version).iter().map(|&(_, p)| self.param_type(p)).collect();
         let id = self.declare(&types)?;
-        self.entries[entry] = Some(id);
-        self.pending.push_back(Pending::Entry { id, entry });
+        self.entries[version] = Some(id);
+        self.pending.push_back(Pending::Entry { id, version });
         Ok(id)
     }
 
-    /// The parameters of an entry that are not known when compiling, with their indices.
-    pub fn passed_params(&self, entry: Entry) -> Vec<(usize, Param)> {
-        let params = self.program.entries[entry].params.iter().copied().enumerate();
-        params.filter(|&(_, param)| self.argument(param) == Argument::Unknown).collect()
+    /// The parameters of a version of an entry that are not known when compiling, with their indices.
+    pub fn passed_params(&self, version: Version) -> Vec<(usize, Param)> {
+        let VersionData { entry, arguments, .. } = self.versions.get(version);
+        let params = self.program.entries[*entry].params.iter().copied().enumerate();
+        let argument = |param: Param| match param {
+            Param::Tensor(tensor) => arguments.tensor(self.program, tensor),
+            Param::Scalar(scalar) => arguments.scalar(self.program, scalar),
+        };
+        params.filter(|&(_, param)| argument(param) == Argument::Unknown).collect()
     }
 
-    fn argument(&self, param: Param) -> Argument {
-        match param {
-            Param::Tensor(tensor) => self.arguments.tensor(self.program, tensor),
-            Param::Scalar(scalar) => self.arguments.scalar(self.program, scalar),
-        }
+    /// What is known of the parameters of the version at hand.
+    pub fn arguments(&self) -> &Arguments {
+        self.version.map_or(Arguments::NONE, |version| &self.versions.get(version).arguments)
+    }
+
+    /// For each parameter of the version at hand that is a window, the domain that shares it.
+    pub fn domains_of_params(&self) -> &[Option<DomainId>] {
+        self.version.map_or(&[], |version| &self.versions.get(version).domains)
     }
 
     fn param_type(&self, param: Param) -> Type {
@@ -181,14 +204,16 @@ impl<'p> Compiler<'p> {
         }
     }
 
-    fn define_entry(&mut self, context: &mut FunctionBuilderContext, id: FuncId, entry: Entry) -> Result<()> {
-        let params = self.passed_params(entry);
+    fn define_entry(&mut self, context: &mut FunctionBuilderContext, id: FuncId, version: Version) -> Result<()> {
+        self.version = Some(version);
+        let params = self.passed_params(version);
         let types: Vec<Type> = params.iter().map(|&(_, p)| self.param_type(p)).collect();
+        let entry = self.versions.get(version).entry;
         let body = self.program.entries[entry].body;
         let tasks = Rc::new(tasks(self.program, entry, self.known));
         self.define(context, id, &types, Level::Entry, |f, values| {
             for node in &tasks.nodes {
-                let captures = captures(f.program(), &f.unit.arguments, node.op);
+                let captures = captures(f.program(), f.unit.arguments(), node.op);
                 f.shared.extend(captures.into_iter().filter(|c| matches!(c, Capture::Var(_) | Capture::Array(_))));
             }
             f.tasks = tasks.clone();
@@ -219,7 +244,7 @@ impl<'p> Compiler<'p> {
         let number = self.tasks.len() as u32;
         let site = self.sites.number(node.op, Some(node.task));
         self.tasks.push(TaskInMaking { id, node: node.clone(), site, nargs: captures.len(), roots, all_of });
-        self.pending.push_back(Pending::Task { id, op: node.op, task: node.task, captures });
+        self.pending.push_back(Pending::Task { id, version: self.version, op: node.op, task: node.task, captures });
         Ok((id, number))
     }
 

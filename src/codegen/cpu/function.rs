@@ -283,9 +283,9 @@ impl<'c, 'p> Function<'c, 'p> {
             OpKind::Ranks { .. } | OpKind::Dispatch { .. } if self.level == Level::HostTasks => {}
             OpKind::HostTask { name, args } if self.level == Level::HostTasks => self.host_task(name, args),
             OpKind::Ranks { index, first, end, body } => self.ranks(*index, *first, *end, *body)?,
-            OpKind::Dispatch { entry, args, device } => self.dispatch(*entry, args, *device)?,
+            OpKind::Dispatch { args, device, .. } => self.dispatch(op, args, *device)?,
             // Named by what uses them.
-            OpKind::AllocWindow { .. } | OpKind::Window { .. } | OpKind::SliceRank { .. } => {}
+            OpKind::Domain { .. } | OpKind::AllocWindow { .. } | OpKind::Window { .. } | OpKind::SliceRank { .. } => {}
             OpKind::HostTask { .. } => {}
         }
         Ok(())

@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 
 use crate::error::Result;
 use crate::ir::program::{Host, Param, TensorDef};
-use crate::ir::{Block, CallbackArg, Entry, OpKind, Operand, Program, Scalar, Tensor};
+use crate::ir::{Block, CallbackArg, Op, OpKind, Operand, Program, Scalar, Tensor};
 
 use super::abi::Frame;
-use super::arguments::named_value;
 use super::function::Function;
 use super::jit::ADDRESS;
 use super::size::Size;
+use super::versions::Version;
 
 impl Function<'_, '_> {
     /// The whole driver, or its tasks on the host.
@@ -87,9 +87,10 @@ impl Function<'_, '_> {
     }
 
     /// Runs an entry if this rank is the device.
-    pub fn dispatch(&mut self, entry: Entry, args: &[Operand], device: Scalar) -> Result<()> {
-        if self.own_turns.contains(&named_value(self.program(), device)) {
-            return self.run_entry(entry, args);
+    pub fn dispatch(&mut self, op: Op, args: &[Operand], device: Scalar) -> Result<()> {
+        let Some(version) = self.unit.versions.of(op) else { return Ok(()) };
+        if self.own_turns.contains(&self.program().original(device)) {
+            return self.run_entry(version, args);
         }
         let (device, rank) = (self.size(device), self.rank());
         let (device, rank) = (self.size_value(device), self.size_value(rank));
@@ -97,15 +98,15 @@ impl Function<'_, '_> {
         let (run, after) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(own, run, &[], after, &[]);
         self.b.switch_to_block(run);
-        self.run_entry(entry, args)?;
+        self.run_entry(version, args)?;
         self.b.ins().jump(after, &[]);
         self.b.switch_to_block(after);
         Ok(())
     }
 
-    fn run_entry(&mut self, entry: Entry, args: &[Operand]) -> Result<()> {
-        let callee = self.unit.entry(entry)?;
-        let passed = self.unit.passed_params(entry);
+    fn run_entry(&mut self, version: Version, args: &[Operand]) -> Result<()> {
+        let callee = self.unit.entry(version)?;
+        let passed = self.unit.passed_params(version);
         let values = passed.into_iter().map(|(number, param)| match (args[number], param) {
             (Operand::Tensor(tensor), _) => self.host_tensor(tensor),
             (Operand::Scalar(scalar), Param::Scalar(param)) => self.value_as(scalar, self.program().scalars[param].ty),
@@ -135,7 +136,7 @@ fn each_rank_for_itself(program: &Program, index: Scalar, body: Block) -> bool {
     let mut own = true;
     program.walk(body, &mut |op| {
         own &= match program.ops[op].kind {
-            OpKind::Dispatch { device, .. } => named_value(program, device) == index,
+            OpKind::Dispatch { device, .. } => program.original(device) == index,
             OpKind::VarSet { .. } | OpKind::ArraySet { .. } => false,
             _ => true,
         };

@@ -20,7 +20,7 @@ use super::size::{Size, Sizes};
 impl Function<'_, '_> {
     /// Where a tensor begins: an address, or for a window the offset in every rank's windows.
     pub fn base(&mut self, tensor: Tensor) -> Size {
-        match self.unit.arguments.tensor(self.program(), tensor) {
+        match self.unit.arguments().tensor(self.program(), tensor) {
             Argument::Offset(offset) => Size::Const(offset),
             _ => self.bases[&tensor],
         }

@@ -1,7 +1,7 @@
 //! Native code for the ranks of this host.
 //!
-//! Each task becomes a function, each entry a function that calls its tasks, and the host driver a function that calls
-//! the entries which this rank has to run. World, rank (if the code serves one rank), window offsets and static shapes
+//! Each task becomes a function, each entry a function that calls its tasks (for each combination of domains that its
+//! windows come with), and the host driver a function that calls the entries which this rank has to run. World, rank (if the code serves one rank), window offsets and static shapes
 //! are constants in the code. Scalars, control flow, addresses, signals and checks are native; tiles and large moves go
 //! to [`crate::kernels`].
 
@@ -12,6 +12,7 @@ mod arguments;
 mod bounds;
 mod captures;
 mod compiler;
+mod domain;
 mod function;
 mod host;
 mod jit;
@@ -26,6 +27,7 @@ mod submit;
 mod task;
 mod tile;
 mod transfer;
+mod versions;
 
 pub use code::{Binding, Code, FunctionCode, Site, SiteOperand, TaskAccess, TaskCode};
 

@@ -47,7 +47,7 @@ impl Function<'_, '_> {
 
     /// What every dispatch passes for a parameter.
     pub fn known_argument(&mut self, scalar: Scalar) -> Option<Size> {
-        match self.unit.arguments.scalar(self.program(), scalar) {
+        match self.unit.arguments().scalar(self.program(), scalar) {
             Argument::Int(value) if self.program().scalars[scalar].ty == ScalarType::I32 => {
                 Some(Size::Const(i64::from(value as i32)))
             }
@@ -123,13 +123,13 @@ impl Function<'_, '_> {
                 let (cond, then, other) = (self.value(cond), self.value_as(then, ty), self.value_as(other, ty));
                 self.b.ins().select(cond, then, other)
             }
-            Expr::Rank(_) => {
-                let rank = self.rank();
+            Expr::Rank(window) => {
+                let rank = self.domain_rank(window);
                 let rank = self.size_value(rank);
                 self.convert_int(rank, types::I32)
             }
-            Expr::NRanks(_) => {
-                let nranks = i64::from(self.unit.binding.nranks);
+            Expr::NRanks(window) => {
+                let nranks = self.nranks(window);
                 self.b.ins().iconst(types::I32, nranks)
             }
         };

@@ -18,7 +18,7 @@ impl Function<'_, '_> {
     /// A waiter announces its sleep and then looks at the cell once more; here the cell changes and then the
     /// announcement is looked at. Sequential consistency of these four accesses makes one of the two see the other.
     pub fn notify(&mut self, window: Tensor, peer: Scalar, at: &[Scalar], value: Scalar, op: NotifyOp) {
-        let peer = self.peer(peer);
+        let peer = self.peer(window, peer);
         let cell = self.element(window, Some(peer), at);
         let value = self.value_as(value, ScalarType::I32);
         let change = match op {

@@ -17,6 +17,20 @@ pub struct Sites {
 }
 
 impl Sites {
+    /// Numbers the tasks first: ranks tell each other where they are, while what else has a number depends on what is
+    /// known of a rank when compiling.
+    pub fn new(program: &Program) -> Self {
+        let mut sites = Self::default();
+        for entry in program.entries.values() {
+            program.walk(entry.body, &mut |op| {
+                if let Some((task, _)) = program.ops[op].kind.task() {
+                    sites.number(op, Some(task));
+                }
+            });
+        }
+        sites
+    }
+
     /// The number of an op's site.
     pub fn number(&mut self, op: Op, task: Option<Task>) -> u32 {
         *self.numbers[op].get_or_insert_with(|| {

@@ -32,7 +32,7 @@ impl Function<'_, '_> {
         let tasks = self.tasks.clone();
         let node = tasks.node(op);
         let kind = &self.program().ops[op].kind;
-        let captures = captures(self.program(), &self.unit.arguments, op);
+        let captures = captures(self.program(), self.unit.arguments(), op);
         let blocks = match *kind {
             OpKind::Task { grid: Some(grid), .. } => self.size(grid.blocks),
             OpKind::Extern { blocks: Some(blocks), .. } => self.size(blocks),

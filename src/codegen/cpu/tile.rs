@@ -28,7 +28,7 @@ impl Function<'_, '_> {
         next: Option<Op>,
     ) -> Result<()> {
         let program = self.program();
-        let peer = peer.map(|peer| self.peer(peer));
+        let peer = peer.map(|peer| self.peer(src, peer));
         let at = self.indices(at);
         let shape = self.extent_indices(&program.tiles[dst].shape);
         self.check_region(0, src, &at, &shape);
@@ -61,7 +61,7 @@ impl Function<'_, '_> {
     /// `src -> dst[at]`, of `peer` or of this rank.
     pub fn store(&mut self, src: Tile, dst: Tensor, peer: Option<Scalar>, at: &[Scalar], atomic: Atomic) -> Result<()> {
         let program = self.program();
-        let peer = peer.map(|peer| self.peer(peer));
+        let peer = peer.map(|peer| self.peer(dst, peer));
         let at = self.indices(at);
         let shape = self.extent_indices(&program.tiles[src].shape);
         self.check_region(0, dst, &at, &shape);

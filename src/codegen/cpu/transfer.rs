@@ -55,12 +55,12 @@ impl Function<'_, '_> {
         region: Option<&Region>,
         atomic: Atomic,
     ) -> Result<()> {
-        let peer = self.peer(peer);
+        let peer = self.peer(dst, peer);
         self.transfer((dst, Some(peer)), (src, None), region, atomic)
     }
 
     pub fn get(&mut self, dst: Tensor, src: Tensor, peer: Scalar, region: Option<&Region>) -> Result<()> {
-        let peer = self.peer(peer);
+        let peer = self.peer(src, peer);
         self.transfer((dst, None), (src, Some(peer)), region, Atomic::None)
     }
 

@@ -76,6 +76,7 @@ pub struct Builder {
     dim_names: HashSet<String>,
     entry_names: HashSet<String>,
     buffer_names: HashSet<String>,
+    domain_names: HashSet<String>,
 }
 
 impl Builder {
@@ -764,23 +765,37 @@ impl Builder {
         Some(scalar)
     }
 
+    /// Names the ranks of a comm domain.
+    pub fn domain(&mut self, name: &str, ranks: DomainRanks) -> Domain {
+        self.check_name("domain", name);
+        if !self.domain_names.insert(name.into()) {
+            self.mistake(BAD_NAME, format!("domain {name:?} is declared twice"), "");
+        }
+        let domain = self.program.domains.push(DomainData { name: name.into(), ranks, loc: self.loc });
+        self.push(OpKind::Domain { domain });
+        domain
+    }
+
     /// Reserves a window of a shape.
     pub fn alloc_window(&mut self, name: &str, dtype: DType, shape: Shape) -> Buffer {
-        self.check_rank("a window", shape.len());
-        self.alloc(name, BufferSize::Shape(dtype, shape))
+        self.alloc_window_in(None, name, BufferSize::Shape(dtype, shape))
     }
 
     /// Reserves a window of a number of bytes.
     pub fn alloc_window_bytes(&mut self, name: &str, bytes: Extent) -> Buffer {
-        self.alloc(name, BufferSize::Bytes(bytes))
+        self.alloc_window_in(None, name, BufferSize::Bytes(bytes))
     }
 
-    fn alloc(&mut self, name: &str, size: BufferSize) -> Buffer {
+    /// Reserves a window for the ranks of a domain; without one, for those that its views are dispatched to.
+    pub fn alloc_window_in(&mut self, domain: Option<Domain>, name: &str, size: BufferSize) -> Buffer {
+        if let BufferSize::Shape(_, shape) = &size {
+            self.check_rank("a window", shape.len());
+        }
         self.check_name("window", name);
         if !self.buffer_names.insert(name.into()) {
             self.mistake(BAD_NAME, format!("window buffer {name:?} is allocated twice"), "");
         }
-        let buffer = self.program.buffers.push(BufferData { name: name.into(), size, loc: self.loc });
+        let buffer = self.program.buffers.push(BufferData { name: name.into(), size, domain, loc: self.loc });
         self.push(OpKind::AllocWindow { buffer });
         buffer
     }

@@ -43,6 +43,7 @@ enum Meaning {
     Tensor(Tensor),
     Tile(Tile),
     Buffer(Buffer),
+    Domain(Domain),
     Task(Task),
     Size(Extent),
     /// Its definition is a mistake that has been reported.
@@ -363,6 +364,7 @@ impl<'t> Parser<'t> {
             Meaning::Tensor(_) => "a tensor",
             Meaning::Tile(_) => "a tile",
             Meaning::Buffer(_) => "a window buffer",
+            Meaning::Domain(_) => "a domain",
             Meaning::Task(_) => "a task",
             Meaning::Size(_) => "a dimension",
             Meaning::Unknown => "unknown",

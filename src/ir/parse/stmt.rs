@@ -3,9 +3,10 @@
 use super::mistake::*;
 use super::{Meaning, Parsed, Parser, Reported};
 use crate::ir::builder::MAX_NESTING;
-use crate::ir::entity::{Tensor, Tile};
+use crate::ir::entity::{Domain, Tensor, Tile};
 use crate::ir::lex::{Position, Token, clip};
 use crate::ir::op::{Dims, Operand, Region, Staging, TileOrScalar};
+use crate::ir::program::{BufferSize, DomainRanks};
 use crate::ir::syntax::KEYWORDS;
 use crate::ir::types::{Atomic, NotifyOp, ReduceAxis, ReduceOp, TileOp, WaitCmp};
 
@@ -309,14 +310,21 @@ impl<'t> Parser<'t> {
             }
             "alloc_window" => {
                 self.advance();
-                if self.eat_word("bytes") {
-                    let bytes = self.extent()?;
-                    self.locate(at);
-                    return Ok(Meaning::Buffer(self.builder.alloc_window_bytes(name, bytes)));
-                }
-                let (shape, dtype) = self.tensor_type()?;
+                let size = if self.eat_word("bytes") {
+                    BufferSize::Bytes(self.extent()?)
+                } else {
+                    let (shape, dtype) = self.tensor_type()?;
+                    BufferSize::Shape(dtype, shape)
+                };
+                let domain = if self.eat_word("in") { Some(self.domain_name()?) } else { None };
                 self.locate(at);
-                Ok(Meaning::Buffer(self.builder.alloc_window(name, dtype, shape)))
+                Ok(Meaning::Buffer(self.builder.alloc_window_in(domain, name, size)))
+            }
+            "domain" => {
+                self.advance();
+                let ranks = self.domain_ranks()?;
+                self.locate(at);
+                Ok(Meaning::Domain(self.builder.domain(name, ranks)))
             }
             "window" => {
                 self.advance();
@@ -395,6 +403,30 @@ impl<'t> Parser<'t> {
                 }
                 _ => self.expression().map(Meaning::Scalar),
             },
+        }
+    }
+
+    /// `0..4`, or `[0, 2]`.
+    fn domain_ranks(&mut self) -> Parsed<DomainRanks> {
+        if !self.is("[") {
+            let first = self.extent()?;
+            self.expect("..")?;
+            return Ok(DomainRanks::Range(first, self.extent()?));
+        }
+        let mut ranks = Vec::new();
+        self.list("[", "]", |p| {
+            ranks.push(p.extent()?);
+            Ok(())
+        })?;
+        Ok(DomainRanks::List(ranks))
+    }
+
+    fn domain_name(&mut self) -> Parsed<Domain> {
+        let at = self.at;
+        let name = self.name("a domain")?;
+        match self.look_up(at, name)? {
+            Meaning::Domain(domain) => Ok(domain),
+            found => Err(self.wrong_kind(at, name, found, "a domain", "name one before: tp = domain 0..4")),
         }
     }
 

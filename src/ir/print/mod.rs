@@ -12,10 +12,10 @@ mod tests;
 
 use std::fmt::Write;
 
-use super::entity::{Array, Block, Extent, Op, Scalar, Task, Tensor, Tile, Var};
+use super::entity::{Array, Block, Domain, Extent, Op, Scalar, Task, Tensor, Tile, Var};
 use super::extent::ExtentData;
 use super::op::{CallbackArg, Expr, OpKind, Operand, Region, Staging, TaskOptions, TileOrScalar};
-use super::program::{BufferSize, Param, Program, TensorDef};
+use super::program::{BufferSize, DomainRanks, Param, Program, TensorDef};
 use super::syntax::{LINE_WIDTH, Precedence};
 use super::types::{Atomic, ReduceAxis};
 use inline::Inline;
@@ -210,7 +210,7 @@ impl<'p> Text<'p> {
                 | OpKind::Task { body, .. }
                 | OpKind::Manual { body }
                 | OpKind::Ranks { body, .. } => self.braced(layout, indent, self.statement(kind) + " {", body),
-                OpKind::AllocWindow { .. } | OpKind::Window { .. } => {
+                OpKind::Domain { .. } | OpKind::AllocWindow { .. } | OpKind::Window { .. } => {
                     let text = self.statement(kind);
                     let (name, rest) = text.split_once(' ').unwrap_or_default();
                     layout.push(indent, Line::new(kind.name()).column(name).rest(rest));
@@ -401,6 +401,9 @@ impl<'p> Text<'p> {
             OpKind::Wait { window, at, expected, cmp } => {
                 format!("wait {} {cmp} {}", self.place(*window, at), self.scalar(*expected))
             }
+            OpKind::Domain { domain } => {
+                format!("{} = domain {}", names.domains[*domain], self.domain_ranks(*domain))
+            }
             OpKind::DeferWait { window, at, expected } => {
                 format!("defer_wait {} >= {}", self.place(*window, at), self.scalar(*expected))
             }
@@ -410,7 +413,9 @@ impl<'p> Text<'p> {
                     BufferSize::Shape(dtype, shape) => format!("{} {dtype}", self.shape(shape)),
                     BufferSize::Bytes(bytes) => format!("bytes {}", self.extent(*bytes)),
                 };
-                format!("{} = alloc_window {size}", names.buffers[*buffer])
+                let domain =
+                    program.buffers[*buffer].domain.map_or_else(String::new, |d| format!(" in {}", names.domains[d]));
+                format!("{} = alloc_window {size}{domain}", names.buffers[*buffer])
             }
             OpKind::Window { dst, buffer } => {
                 let data = &program.tensors[*dst];
@@ -431,6 +436,14 @@ impl<'p> Text<'p> {
                 let name = &program.entries[*entry].name;
                 format!("dispatch {name}({}) device {}", args.join(", "), self.scalar(*device))
             }
+        }
+    }
+
+    /// The ranks of a domain: `0..4`, `[0, 2]`.
+    pub fn domain_ranks(&self, domain: Domain) -> String {
+        match &self.program.domains[domain].ranks {
+            DomainRanks::Range(first, end) => format!("{}..{}", self.extent(*first), self.extent(*end)),
+            DomainRanks::List(ranks) => self.shape(ranks),
         }
     }
 

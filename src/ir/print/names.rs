@@ -9,7 +9,7 @@ use cranelift_entity::SecondaryMap;
 
 use super::inline::Inline;
 use crate::ir::program::{Param, Program};
-use crate::ir::{Array, Block, Buffer, Op, OpKind, Scalar, Task, Tensor, Tile, Var};
+use crate::ir::{Array, Block, Buffer, Domain, Op, OpKind, Scalar, Task, Tensor, Tile, Var};
 
 /// The names; empty for what is written without one.
 #[derive(Default)]
@@ -20,6 +20,7 @@ pub(super) struct Names {
     pub(super) vars: SecondaryMap<Var, String>,
     pub(super) arrays: SecondaryMap<Array, String>,
     pub(super) buffers: SecondaryMap<Buffer, String>,
+    pub(super) domains: SecondaryMap<Domain, String>,
     pub(super) tasks: SecondaryMap<Task, String>,
 }
 
@@ -58,6 +59,7 @@ fn given_names(program: &Program) -> HashSet<&str> {
     given.extend(program.vars.values().filter_map(|d| d.name.as_deref()));
     given.extend(program.arrays.values().filter_map(|d| d.name.as_deref()));
     given.extend(program.buffers.values().map(|d| d.name.as_str()));
+    given.extend(program.domains.values().map(|d| d.name.as_str()));
     given.extend(program.tasks.values().filter_map(|d| d.id.as_deref()));
     given
 }
@@ -139,6 +141,9 @@ impl<'p> Namer<'p> {
                 if !self.inline.tensor(dst) =>
             {
                 self.names.tensors[dst] = self.name(program.tensors[dst].name.as_deref(), "x");
+            }
+            OpKind::Domain { domain } => {
+                self.names.domains[domain] = self.name(Some(&program.domains[domain].name), "ranks");
             }
             OpKind::AllocWindow { buffer } => {
                 self.names.buffers[buffer] = self.name(Some(&program.buffers[buffer].name), "buf");

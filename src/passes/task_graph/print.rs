@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::ir::extent::Known;
 use crate::ir::print::Text;
 use crate::ir::{Op, OpKind, Program};
+use crate::verify::domains::Domains;
 use crate::verify::range::Ranges;
 
 use super::{Edge, Mode, Tasks, edges, tasks};
@@ -55,7 +56,7 @@ pub fn dot(program: &Program, world: Option<u32>) -> String {
 
 fn for_each_entry(program: &Program, world: Option<u32>, mut visit: impl FnMut(&str, &Tasks, &[Edge])) {
     let known = Known { world: world.map(i64::from), dims: &[] };
-    let ranges = Ranges::new(program, world);
+    let ranges = Ranges::new(program, &Domains::new(program, world), world);
     for (entry, data) in &program.entries {
         let tasks = tasks(program, entry, known);
         let edges = without_shortcuts(edges(program, &tasks, &ranges));
