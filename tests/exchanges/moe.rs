@@ -80,7 +80,7 @@ fn routing(p: usize, layer: usize, rank: usize) -> (Vec<usize>, usize) {
     let hot = mix(&[layer]) as usize % (p * N_LOCAL);
     match layer % 6 {
         // Some ranks are cold.
-        1 => (spread(p * N_LOCAL, 0), if mix(&[layer, rank]) % 2 == 0 { 0 } else { T }),
+        1 => (spread(p * N_LOCAL, 0), if mix(&[layer, rank]).is_multiple_of(2) { 0 } else { T }),
         // Everything goes to one expert, and fills its lanes.
         2 => (vec![hot; T * TOPK], MAX_PER_SRC / TOPK),
         // Every token goes to one expert, among others.
