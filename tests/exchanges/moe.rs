@@ -19,7 +19,7 @@ const D: usize = 40;
 const N_LOCAL: usize = 4;
 const MAX_PER_SRC: usize = 12;
 const PAD: usize = 8;
-const LAYERS: usize = 500;
+const LAYERS: usize = 240;
 
 fn moe(max_per_src: i64) -> ir::Program {
     let sizes = [("T", 12), ("TOPK", 3), ("D", 40), ("N_LOCAL", 4), ("MAX_PER_SRC", max_per_src), ("BLOCKS", 3)];
