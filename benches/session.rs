@@ -100,8 +100,10 @@ impl World {
 
     /// Compiles a program for this world.
     pub fn compile(&self, program: &Program, persistent: bool) -> Result<Executable, String> {
-        let struct_size = size_of::<pld_compile_options_t>() as u32;
-        let options = pld_compile_options_t { struct_size, persistent: persistent.into(), unchecked: 0 };
+        // SAFETY: zeros are defaults in every field.
+        let mut options: pld_compile_options_t = unsafe { zeroed() };
+        options.struct_size = size_of_val(&options) as u32;
+        options.persistent = persistent.into();
         let mut executable = null_mut();
         // SAFETY: program and world live, and the options are as they should be.
         check(unsafe { pld_compile(program.0, self.0, &options, &mut executable) })?;

@@ -213,6 +213,20 @@ typedef enum pld_dtype {
 } pld_dtype;
 
 /**
+ * Values of `pld_graph_format_t`.
+ */
+typedef enum pld_graph_format {
+  /**
+   * A line for each task, with the tasks that it waits for and why.
+   */
+  PLD_GRAPH_TEXT = 1,
+  /**
+   * The input of Graphviz' `dot`. Dashed edges go from one turn of a loop to the next.
+   */
+  PLD_GRAPH_DOT = 2,
+} pld_graph_format;
+
+/**
  * Values of `pld_log_level_t`.
  */
 typedef enum pld_log_level {
@@ -1300,9 +1314,9 @@ pld_status_t pld_task_options_init(pld_task_options_t *options,
  * appears in reports. `options` may be NULL. `pld_task_end` ends it.
  *
  * Tasks of an entry run in any order that keeps this: a task waits for the tasks before it that wrote what it touches
- * or touched what it writes (a put, remote store or notify writes its target, whoever the peer is), and for its
- * `deps`. A task that stands before in the same or an enclosing block counts with its latest instance, one inside an
- * earlier loop or if with all its instances so far, of which there may be none.
+ * or touched what it writes, and for its `deps`. (A put, remote store or notify writes its target, whoever the peer is;
+ * additions commute.) A task that stands before in the same or an enclosing block counts with its latest instance, one
+ * inside an earlier loop or if with all its instances so far, of which there may be none.
  */
 PLD_API
 void pld_at_begin(struct pld_program_t *p,
@@ -2129,7 +2143,7 @@ pld_status_t pld_compile(const struct pld_program_t *p,
  * Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
  * alignment or aliasing of the arguments), `PLD_ERR_BUSY`, `PLD_ERR_FORKED`. Errors that end the launch and the world
  * on every rank, the same everywhere: `PLD_ERR_TIMEOUT`, `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`,
- * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`. The contents of outputs are then undefined.
+ * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_CALLBACK`. The contents of outputs are then undefined.
  */
 PLD_API
 pld_status_t pld_launch(pld_executable_t *x,

@@ -99,7 +99,7 @@ pub extern "C" fn pld_compile(
 /// Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
 /// alignment or aliasing of the arguments), `PLD_ERR_BUSY`, `PLD_ERR_FORKED`. Errors that end the launch and the world
 /// on every rank, the same everywhere: `PLD_ERR_TIMEOUT`, `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`,
-/// `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`. The contents of outputs are then undefined.
+/// `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_CALLBACK`. The contents of outputs are then undefined.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_launch(x: Executable, args: Args, nargs: usize) -> pld_status_t {
     guard::status(|| {

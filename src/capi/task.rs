@@ -89,9 +89,9 @@ pub extern "C" fn pld_task_options_init(options: TaskOptionsOut, size: usize) ->
 /// appears in reports. `options` may be NULL. `pld_task_end` ends it.
 ///
 /// Tasks of an entry run in any order that keeps this: a task waits for the tasks before it that wrote what it touches
-/// or touched what it writes (a put, remote store or notify writes its target, whoever the peer is), and for its
-/// `deps`. A task that stands before in the same or an enclosing block counts with its latest instance, one inside an
-/// earlier loop or if with all its instances so far, of which there may be none.
+/// or touched what it writes, and for its `deps`. (A put, remote store or notify writes its target, whoever the peer is;
+/// additions commute.) A task that stands before in the same or an enclosing block counts with its latest instance, one
+/// inside an earlier loop or if with all its instances so far, of which there may be none.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_at_begin(p: Option<&mut pld_program_t>, name: Text, options: TaskOptions) {
     build(p, |c| {

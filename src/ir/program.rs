@@ -254,6 +254,16 @@ impl Program {
         tensor
     }
 
+    /// A tensor is another one, or part of it.
+    pub fn is_part(&self, mut tensor: Tensor, whole: Tensor) -> bool {
+        while let TensorDef::Slice(src, _) | TensorDef::HostSlice(src, _) = self.tensors[tensor].def
+            && tensor != whole
+        {
+            tensor = src;
+        }
+        tensor == whole
+    }
+
     /// The tensor is symmetric memory: a window, or part of one.
     pub fn is_window(&self, tensor: Tensor) -> bool {
         matches!(self.tensors[self.root(tensor)].def, TensorDef::Window(..) | TensorDef::View(_))

@@ -1,12 +1,11 @@
 //! The task graph: what tasks name, and what orders them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cranelift_entity::SecondaryMap;
 
-use crate::ir::effects::{Effect, Place};
-use crate::ir::program::TensorDef;
-use crate::ir::{Block, Entry, Grid, Op, OpKind, Program, Scalar, Task, TaskOptions, Tensor};
+use crate::ir::effects::{Access, Effect, Place};
+use crate::ir::{Array, Block, Entry, Grid, Op, OpKind, Program, Scalar, Task, TaskOptions, Tensor, Var};
 
 use super::{Context, Position, rules};
 
@@ -27,11 +26,44 @@ struct Seen {
     within: Option<Op>,
     /// Only its deps order it.
     manual: bool,
-    /// What it touches, and whether it writes that.
-    touched: HashMap<Tensor, bool>,
+    /// What it touches, and how.
+    touched: HashSet<(Root, Mode)>,
     /// A wait that holds a core before the task has told anybody anything.
     wait: Option<Op>,
     notifies: bool,
+}
+
+/// What accesses can conflict in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Root {
+    Tensor(Tensor),
+    Var(Var),
+    Array(Array),
+}
+
+/// How something is touched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Mode {
+    Read,
+    Add,
+    Write,
+}
+
+const MODES: [Mode; 3] = [Mode::Read, Mode::Add, Mode::Write];
+
+impl Mode {
+    fn of(access: Access) -> Self {
+        match access {
+            Access::Read | Access::Await => Mode::Read,
+            Access::Accumulate | Access::SignalAdd => Mode::Add,
+            Access::Write | Access::SignalSet => Mode::Write,
+        }
+    }
+
+    /// Two accesses to one place need an order: additions do not.
+    fn conflicts(self, other: Mode) -> bool {
+        self != other || self == Mode::Write
+    }
 }
 
 impl Tasks {
@@ -58,9 +90,13 @@ impl Tasks {
             _ => {}
         }
         for effect in effects {
-            if let Place::Memory { tensor, .. } = effect.place {
-                *seen.touched.entry(tensor).or_default() |= effect.access.is_write();
-            }
+            let root = match effect.place {
+                Place::Memory { tensor, .. } => Root::Tensor(tensor),
+                Place::Var(var) => Root::Var(var),
+                Place::Array(array) => Root::Array(array),
+                Place::Tile(_) => continue,
+            };
+            seen.touched.insert((root, Mode::of(effect.access)));
         }
     }
 
@@ -71,7 +107,7 @@ impl Tasks {
             op: here.op,
             within: here.within,
             manual: here.manual,
-            touched: HashMap::new(),
+            touched: HashSet::new(),
             wait: None,
             notifies: false,
         });
@@ -119,37 +155,23 @@ impl<'a> Context<'a> {
         let (_, options) = self.kind(op).task().expect("the op is a task");
         options
     }
-
-    /// A tensor is another one, or part of it.
-    fn is_part(&self, mut tensor: Tensor, whole: Tensor) -> bool {
-        while let TensorDef::Slice(src, _) = self.program.tensors[tensor].def
-            && tensor != whole
-        {
-            tensor = src;
-        }
-        tensor == whole
-    }
 }
 
-/// Who touches each tensor first, of the tasks of one entry. Regions are not compared: what might order two tasks counts
-/// as an edge.
+/// The first task of an entry that touches something, by how it does. Regions are not compared: what might order two
+/// tasks counts as an edge.
 struct Graph {
-    touched: SecondaryMap<Tensor, Option<usize>>,
-    written: SecondaryMap<Tensor, Option<usize>>,
+    first: HashMap<Root, [Option<usize>; MODES.len()]>,
     /// The last task of each outermost loop.
     ends: HashMap<Op, usize>,
 }
 
 impl Graph {
     fn new(cx: &Context, tasks: &[Seen]) -> Self {
-        let mut graph = Self { touched: SecondaryMap::new(), written: SecondaryMap::new(), ends: HashMap::new() };
+        let mut graph = Self { first: HashMap::new(), ends: HashMap::new() };
         for (index, seen) in tasks.iter().enumerate() {
             graph.ends.extend(seen.within.map(|within| (within, index)));
-            for (root, writes) in seen.ordering(cx) {
-                graph.touched[root].get_or_insert(index);
-                if writes {
-                    graph.written[root].get_or_insert(index);
-                }
+            for (root, mode) in seen.ordering(cx) {
+                graph.first.entry(root).or_default()[mode as usize].get_or_insert(index);
             }
         }
         graph
@@ -158,30 +180,37 @@ impl Graph {
     /// Some task may come first by what both touch: one that stands before, or in the same loop.
     fn follows(&self, cx: &Context, index: usize, seen: &Seen) -> bool {
         let end = seen.within.map_or(index, |within| self.ends[&within] + 1);
-        seen.ordering(cx).any(|(root, writes)| {
-            let first = if writes { self.touched[root] } else { self.written[root] };
-            first.is_some_and(|first| first < end)
+        seen.ordering(cx).any(|(root, mode)| {
+            let first = &self.first[&root];
+            MODES.iter().any(|&other| mode.conflicts(other) && first[other as usize].is_some_and(|task| task < end))
         })
     }
 }
 
 impl Seen {
-    /// The accesses that order the task, by whole tensors.
-    fn ordering<'s>(&'s self, cx: &'s Context) -> impl Iterator<Item = (Tensor, bool)> {
+    /// The accesses that order the task, to whole tensors.
+    fn ordering<'s>(&'s self, cx: &'s Context) -> impl Iterator<Item = (Root, Mode)> {
         let no_dep = &cx.options(self.op).no_dep;
-        let orders = move |tensor: Tensor| {
-            !self.manual
-                && !cx.program.tensors[cx.root(tensor)].manual
-                && !no_dep.iter().any(|&free| cx.is_part(tensor, free))
+        let orders = move |root: Root| match root {
+            Root::Tensor(tensor) => {
+                !cx.program.tensors[cx.root(tensor)].manual
+                    && !no_dep.iter().any(|&free| cx.program.is_part(tensor, free))
+            }
+            Root::Var(_) | Root::Array(_) => true,
         };
-        let accesses = self.touched.iter().filter(move |&(&tensor, _)| orders(tensor));
-        accesses.map(|(&tensor, &writes)| (cx.root(tensor), writes))
+        let whole = |root| match root {
+            Root::Tensor(tensor) => Root::Tensor(cx.root(tensor)),
+            other => other,
+        };
+        let accesses = self.touched.iter().filter(move |&&(root, _)| !self.manual && orders(root));
+        accesses.map(move |&(root, mode)| (whole(root), mode))
     }
 }
 
 fn unused_no_dep(cx: &mut Context, seen: &Seen) {
     for &free in &cx.options(seen.op).no_dep {
-        if !seen.touched.keys().any(|&tensor| cx.is_part(tensor, free)) {
+        let is_free = |&(root, _): &(Root, Mode)| matches!(root, Root::Tensor(t) if cx.program.is_part(t, free));
+        if !seen.touched.iter().any(is_free) {
             let message = format!("the task does not touch {}", cx.names.tensor(free));
             cx.find(&rules::UNUSED_NO_DEP, seen.op, message)
                 .hint("no_dep names what the task itself reads or writes, by the same name or a slice of it");
@@ -202,7 +231,7 @@ fn unanchored(cx: &mut Context, before: &[Seen], op: Op, wait: Op) {
         format!("begin it after what its peers wait for: deps [{anchor}]; or wait with defer_wait, which holds none");
     cx.find(&rules::UNANCHORED_WAIT, op, message)
         .note(format!("{}{}", names.op(wait), names.at(wait)))
-        .note("it has no deps, and touches nothing that a task before it touches")
+        .note("it has no deps, and none follow from what it touches")
         .hint(hint);
 }
 

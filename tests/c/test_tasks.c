@@ -20,8 +20,26 @@ static int32_t gemm(const pld_task_context_t *context, void *user_data) {
 }
 
 static int32_t check(const pld_task_context_t *context, void *user_data) {
-  (void)context;
   (void)user_data;
+  return context->blocks == 1 ? 0 : 2;
+}
+
+/* x[block] += rank * 100 + value, and the limit is not passed. */
+static int32_t shift(const pld_task_context_t *context, void *user_data) {
+  const pld_task_tensor_t *x = pld_context_tensor(context, 0);
+  float *element = (float *)x->data + context->block * x->strides[0];
+  const double limit = *(const double *)user_data;
+  *element += (float)(context->rank * 100) + (float)pld_context_float(context, 0);
+  return *element > limit ? 5 : 0;
+}
+
+/* Sums up what the ranks have done. */
+static int32_t report(const pld_task_context_t *context, void *user_data) {
+  const pld_task_tensor_t *xs = pld_context_tensor(context, 0);
+  int64_t i;
+  double *sum = (double *)user_data;
+  *sum = (double)pld_context_int(context, 0);
+  for (i = 0; i < xs->shape[0] * xs->shape[1]; i++) *sum += ((const float *)xs->data)[i];
   return 0;
 }
 
@@ -227,17 +245,21 @@ static void functions(void) {
       "program parsed\n"
       "entry e(x: tensor[4] f32 inout) {\n"
       "  extern scale(x inout)\n"
-      "  extern shift(x inout)\n"
+      "  extern shift(x inout, 0.5) [4]\n"
       "}\n"
-      "host (xs: tensor[world, 4] f32 inout) {\n"
+      "host (xs: tensor[world, 4] f32 inout, n: i32) {\n"
       "  ranks r in 0..world { dispatch e(xs[r]) device r }\n"
-      "  host_task report(xs in)\n"
+      "  host_task report(xs in, n)\n"
       "}\n";
-  pld_callback_t callbacks[4] = {{"scale", gemm, NULL}, {"report", check, NULL}, {"shift", gemm, NULL}, {"shft", gemm, NULL}};
+  double limit = 200, sum = 0;
+  float xs[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  pld_callback_t callbacks[4] = {{"scale", gemm, NULL}, {"report", report, NULL}, {"shift", shift, NULL}, {"shft", gemm, NULL}};
+  pld_arg_t args[2];
   pld_world_t *world = test_world(2, 5000000);
   pld_program_t *p = NULL;
   pld_executable_t *x = NULL;
   pld_compile_options_t o;
+  size_t i;
   CHECK_OK(pld_program_parse(text, sizeof text - 1, NULL, test_print_diagnostic, NULL, &p));
   CHECK_OK(pld_compile_options_init(&o, sizeof o));
   CHECK_STATUS(PLD_ERR_INVALID_ARGUMENT, pld_compile(p, world, NULL, &x));
@@ -260,6 +282,21 @@ static void functions(void) {
   CHECK_STATUS(PLD_ERR_INVALID_ARGUMENT, pld_compile(p, world, &o, &x));
   CHECK_ERROR("callbacks is NULL, but ncallbacks is 3");
   CHECK(x == NULL);
+
+  callbacks[1].name = "report";
+  callbacks[1].function = report;
+  callbacks[1].user_data = &sum;
+  callbacks[2].user_data = &limit;
+  o.callbacks = callbacks;
+  args[0] = pld_arg_tensor(xs, PLD_DTYPE_F32, PLD_DIMS(2, 4));
+  args[1] = pld_arg_int(1000);
+  CHECK_OK(pld_compile(p, world, &o, &x));
+  CHECK_OK(pld_launch(x, args, COUNT(args)));
+  for (i = 0; i < COUNT(xs); i++) CHECK(xs[i] == (float)i + (float)(i / 4 * 100) + 0.5f);
+  CHECK(sum == 1000 + 28 + 400 + 4);
+  CHECK_STATUS(PLD_ERR_CALLBACK, pld_launch(x, args, COUNT(args)));
+  CHECK_ERROR("rank 1: function shift returned 5");
+  pld_executable_destroy(x);
   pld_program_destroy(p);
   pld_world_destroy(world);
 }

@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "a test is its own documentation")]
 
 mod arguments;
+mod documents;
 mod domains;
 mod losses;
 mod processes;

@@ -458,11 +458,18 @@ host (outs: tensor[world, world] i32 out, work: i32, epoch: i32) {
 }
 
 #[test]
-fn a_function_that_nobody_gives() {
+fn a_function_that_nobody_gives_or_asks_for() {
     let world = world(1, 1);
     let program = parse(EXTERN, "scaling.pld").unwrap();
-    let error = Executable::compile(&program, &world, &CompileOptions::default()).err().unwrap();
-    assert_eq!(error, Error::invalid("\"scale\" of program \"scaling\" has no function"));
+    let compile = |names: &[&str]| {
+        let callback = Callback { function: scale, user_data: std::ptr::null_mut() };
+        let callbacks = names.iter().map(|&name| (name.into(), callback)).collect();
+        Executable::compile(&program, &world, &CompileOptions { callbacks, ..CompileOptions::default() })
+    };
+    assert_eq!(compile(&[]).err(), Some(Error::invalid("\"scale\" of program \"scaling\" has no function")));
+    let message = "\"scael\" is no extern or host task of program \"scaling\": it has scale";
+    assert_eq!(compile(&["scale", "scael"]).err(), Some(Error::invalid(message)));
+    assert!(compile(&["scale", "scale"]).is_ok());
 }
 
 /// A mistake in a task that was held ends the launch, with others before and behind it.

@@ -376,7 +376,7 @@ impl Walk<'_> {
                 match place {
                     Place::Memory { tensor, at, span, .. } => {
                         let root = program.root(tensor);
-                        let skipped = options.no_dep.iter().any(|&t| t == tensor || program.root(t) == root);
+                        let skipped = options.no_dep.iter().any(|&whole| program.is_part(tensor, whole));
                         if skipped || program.tensors[root].manual {
                             continue;
                         }
