@@ -12,6 +12,7 @@ use pld::capi::world::pld_world_options_t;
 use crate::rank::{Bench, pin, unpin};
 
 // As `pld.h` declares them; handles are `c_void`.
+#[expect(improper_ctypes, reason = "an argument may point to a resident, which only the library looks into")]
 unsafe extern "C" {
     fn pld_last_error(buffer: *mut c_char, size: usize) -> usize;
     fn pld_program_parse(

@@ -85,6 +85,10 @@ typedef enum pld_arg_kind {
    * For a parameter of type `bool`: `integer`, other than 0 for true.
    */
   PLD_ARG_BOOL = 5,
+  /**
+   * Memory that lives with the ranks: `resident`, of the executable's world.
+   */
+  PLD_ARG_RESIDENT = 6,
 } pld_arg_kind;
 
 /**
@@ -439,6 +443,13 @@ typedef struct pld_executable_t pld_executable_t;
  * destroyed.
  */
 typedef struct pld_program_t pld_program_t;
+
+/**
+ * Memory that lives with the ranks and that launches use as it is, without staging: weights, caches. Either the tensor
+ * of one rank, or stacked: one shard for each rank of this process. Any number of threads may use it at once, until one
+ * destroys it. It ends with its world; then it may only be destroyed.
+ */
+typedef struct pld_resident_t pld_resident_t;
 
 /**
  * A launch under way. Any number of threads may use it at once, until one destroys it.
@@ -825,8 +836,8 @@ typedef struct pld_tensor_arg_t {
 } pld_tensor_arg_t;
 
 /**
- * An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_int`, `pld_arg_float`
- * or `pld_arg_bool`.
+ * An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_resident`,
+ * `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`.
  */
 typedef struct pld_arg_t {
   /**
@@ -853,6 +864,10 @@ typedef struct pld_arg_t {
    * The number.
    */
   double real;
+  /**
+   * The resident.
+   */
+  pld_resident_t *resident;
 } pld_arg_t;
 
 /**
@@ -918,6 +933,17 @@ typedef struct pld_compile_options_t {
    * Number of `callbacks`.
    */
   size_t ncallbacks;
+  /**
+   * The name of the pool that its windows lie in, or NULL for windows of its own. Executables of one pool share
+   * persistent windows by name: the same name is the same memory, of the same size. The pool lives as long as the
+   * world.
+   */
+  const char *pool;
+  /**
+   * Bytes of windows that the pool can take, each window rounded up to 64; what the first program that names the pool
+   * says holds. Default as many as that program has.
+   */
+  uint64_t pool_bytes;
 } pld_compile_options_t;
 
 /**
@@ -1096,6 +1122,10 @@ typedef struct pld_world_options_t {
    * threads that share the rank's tasks.
    */
   uint32_t cores_per_rank;
+  /**
+   * Most submitted runs that have not ended; `pld_submit` waits while there are as many. Default 64.
+   */
+  uint32_t max_runs;
 } pld_world_options_t;
 
 /**
@@ -2105,11 +2135,64 @@ PLD_API uint32_t pld_world_nranks(const struct pld_world_t *w);
 PLD_API int32_t pld_world_rank(const struct pld_world_t *w);
 
 /**
- * `PLD_OK`, or the error that ended the world, with its report as this thread's last error. A world that has failed
- * stays failed: destroy it and make another. Local, does not block; callable from any thread.
+ * `PLD_OK`, or the error that ended the world, with its report as this thread's last error: `PLD_ERR_PEER_LOST`,
+ * `PLD_ERR_ABORTED` or `PLD_ERR_INTERNAL`. A world that has ended stays so: destroy it and make another. Other errors
+ * end a launch only. Local, does not block; callable from any thread.
  */
 PLD_API
 pld_status_t pld_world_status(const struct pld_world_t *w);
+
+/**
+ * Makes a zeroed tensor of one rank, which must be one that this process drives. `dims` are numbers. As argument of a
+ * launch (`pld_arg_resident`) it stands where all that this process passes is one tensor: for a parameter that is not
+ * sliced by rank, and in a world of processes for any. The caller owns it and destroys it with `pld_resident_destroy`.
+ * Local; callable from any thread.
+ *
+ * Errors: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_INVALID_STATE` if the world was left, `PLD_ERR_NO_MEMORY`.
+ */
+PLD_API
+pld_status_t pld_resident_create(pld_world_t *w,
+                                 uint32_t rank,
+                                 pld_dtype_t dtype,
+                                 const pld_dim_t *dims,
+                                 size_t ndims,
+                                 struct pld_resident_t **out_resident);
+
+/**
+ * Makes a zeroed tensor of this shape for each rank that this process drives. As argument of a launch it stands for a
+ * parameter that is sliced by rank: shard `r` goes to rank `r`. Otherwise as `pld_resident_create`.
+ */
+PLD_API
+pld_status_t pld_resident_create_stacked(pld_world_t *w,
+                                         pld_dtype_t dtype,
+                                         const pld_dim_t *dims,
+                                         size_t ndims,
+                                         struct pld_resident_t **out_resident);
+
+/**
+ * Fills `rank`'s part, which has `size` bytes. Local; returns when it is done, so that the memory at `src` may be used
+ * for other things. Callable from any thread.
+ *
+ * Errors: `PLD_ERR_BUSY` while a launch, or a run that has not ended, uses it, or another thread copies;
+ * `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_INVALID_STATE` if the world was left.
+ */
+PLD_API
+pld_status_t pld_resident_copy_in(pld_resident_t *b,
+                                  uint32_t rank,
+                                  const void *src,
+                                  size_t size);
+
+/**
+ * Copies `rank`'s part, which has `size` bytes, to `dst`. Otherwise as `pld_resident_copy_in`.
+ */
+PLD_API pld_status_t pld_resident_copy_out(pld_resident_t *b, uint32_t rank, void *dst, size_t size);
+
+/**
+ * Frees a resident; NULL is ignored. Local. Nobody else may use it any more; runs under way keep its memory until they
+ * end.
+ */
+PLD_API
+void pld_resident_destroy(struct pld_resident_t *b);
 
 /**
  * Sets all options to their defaults. `size` is `sizeof(pld_compile_options_t)` in the caller's header. Local; callable
@@ -2127,7 +2210,8 @@ pld_status_t pld_compile_options_init(pld_compile_options_t *options,
  *
  * Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_INVALID_ARGUMENT` if
  * an extern or host task has no function or a callback belongs to none of them, `PLD_ERR_VERIFY`,
- * `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH`, `PLD_ERR_NO_SPACE`, `PLD_ERR_TIMEOUT`, or what ended the world.
+ * `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH` (also of a window with the pool's), `PLD_ERR_NO_SPACE` (also in the pool),
+ * `PLD_ERR_TIMEOUT`, or what ended the world.
  */
 PLD_API
 pld_status_t pld_compile(const struct pld_program_t *p,
@@ -2141,9 +2225,15 @@ pld_status_t pld_compile(const struct pld_program_t *p,
  * and resets in the same order. In a world of processes a rank's part runs on the calling thread.
  *
  * Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
- * alignment or aliasing of the arguments), `PLD_ERR_BUSY`, `PLD_ERR_FORKED`. Errors that end the launch and the world
- * on every rank, the same everywhere: `PLD_ERR_TIMEOUT`, `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`,
- * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_CALLBACK`. The contents of outputs are then undefined.
+ * alignment or aliasing of the arguments), `PLD_ERR_BUSY` (also for a resident that is being copied),
+ * `PLD_ERR_FORKED`. Errors that end the launch on every rank, the same everywhere: `PLD_ERR_TIMEOUT`,
+ * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_CALLBACK`; and those that end the world too: `PLD_ERR_PEER_LOST`,
+ * `PLD_ERR_ABORTED`. The contents of outputs are then undefined.
+ *
+ * A rank that had done its part when another one failed gets the error from its next call, which does nothing else. The
+ * call after a failure recovers first: in a world of processes all ranks meet, and must make the same call
+ * (`PLD_ERR_MISMATCH` otherwise; `PLD_ERR_TIMEOUT` naming the ranks that do not come). Windows that the failed launch
+ * used are zeroed, also persistent ones.
  */
 PLD_API
 pld_status_t pld_launch(pld_executable_t *x,
@@ -2151,8 +2241,14 @@ pld_status_t pld_launch(pld_executable_t *x,
                         size_t nargs);
 
 /**
- * As `pld_launch`, but returns at once, and runs after everything that was submitted to the world before. The arguments' memory must stay valid until the run is done; the `pld_arg_t` and
- * lists themselves need not. The caller owns the run and ends it with `pld_run_destroy`.
+ * As `pld_launch`, but does not wait for the end: it runs after everything that was submitted to the world before. The
+ * arguments' memory must stay valid until the run is done; the `pld_arg_t` and lists themselves need not, and residents
+ * may be destroyed. Blocks only while the world's `max_runs` runs have not ended. The caller owns the run and ends it
+ * with `pld_run_destroy`.
+ *
+ * Each run has its own result. Behind a failed run the next one recovers and runs, in a world of threads; in a world of
+ * processes all runs that are queued then end with the same error, for ranks may have submitted different numbers of
+ * them, and those submitted later run.
  */
 PLD_API
 pld_status_t pld_submit(pld_executable_t *x,
@@ -2161,7 +2257,8 @@ pld_status_t pld_submit(pld_executable_t *x,
                         struct pld_run_t **out_run);
 
 /**
- * Zeroes the windows of a persistent executable, as after `pld_compile`. Collective, blocks; between launches.
+ * Zeroes the windows of a persistent executable, or the whole pool that they lie in, as after `pld_compile`. Collective,
+ * blocks; between launches.
  * Errors: `PLD_ERR_INVALID_STATE` if the executable is not persistent, `PLD_ERR_BUSY`, or what ended the world.
  */
 PLD_API
@@ -2410,6 +2507,7 @@ static inline pld_arg_t pld_arg_none_(pld_arg_kind_t kind) {
   a.parts = NULL;
   a.integer = 0;
   a.real = 0;
+  a.resident = NULL;
   return a;
 }
 
@@ -2432,6 +2530,13 @@ static inline pld_arg_t pld_arg_parts(const pld_tensor_arg_t *parts, size_t npar
   pld_arg_t a = pld_arg_none_(PLD_ARG_PARTS);
   a.parts = parts;
   a.nparts = (uint32_t)nparts;
+  return a;
+}
+
+/** Memory that lives with the ranks as argument of a launch; see pld_resident_create and pld_resident_create_stacked. */
+static inline pld_arg_t pld_arg_resident(pld_resident_t *resident) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_RESIDENT);
+  a.resident = resident;
   return a;
 }
 

@@ -24,6 +24,7 @@ const NOUNS: &[&str] = &[
     "callback",
     "log",
     "world",
+    "resident",
     "arg",
     "executable",
     "run",

@@ -169,11 +169,20 @@ impl Reader<'_> {
                     out += &format!("{} {:?} {}", self.number(word), data.ty, self.extent(data.len));
                 }
                 ("buf", Ok(n)) => {
-                    let size = match &self.program.buffers[Buffer::from_u32(n)].size {
+                    let data = &self.program.buffers[Buffer::from_u32(n)];
+                    let size = match &data.size {
                         program::BufferSize::Shape(dtype, shape) => format!("{dtype} {}", self.shape(shape)),
                         program::BufferSize::Bytes(bytes) => self.extent(*bytes),
                     };
-                    out += &format!("{} {size}", self.number(word));
+                    let domain = data.domain.map(|domain| self.number(&domain.to_string()));
+                    out += &format!("{} {size} {domain:?}", self.number(word));
+                }
+                ("domain", Ok(n)) => {
+                    let ranks = match &self.program.domains[Domain::from_u32(n)].ranks {
+                        program::DomainRanks::Range(first, end) => self.shape(&Shape::from_slice(&[*first, *end])),
+                        program::DomainRanks::List(ranks) => self.shape(&Shape::from_slice(ranks)),
+                    };
+                    out += &format!("{} {ranks}", self.number(word));
                 }
                 ("task", Ok(n)) => {
                     out += &format!("{} {}", self.number(word), self.program.tasks[Task::from_u32(n)].name);

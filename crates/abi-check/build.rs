@@ -9,6 +9,8 @@ use syn::{FnArg, GenericArgument, Item, PathArguments, ReturnType, Type, parse_q
 /// Pointer types of `src/capi/pointer.rs` and `options.rs`, which are plain pointers in C.
 const POINTERS: &[(&str, &str)] = &[
     ("Args", "*const pld_arg_t"),
+    ("Bytes", "*const c_void"),
+    ("BytesOut", "*mut c_void"),
     ("CallbackArgs", "*const pld_callback_arg_t"),
     ("Callbacks", "*const pld_callback_t"),
     ("CompileOptions", "*const pld_compile_options_t"),
@@ -18,6 +20,7 @@ const POINTERS: &[(&str, &str)] = &[
     ("Executable", "*mut pld_executable_t"),
     ("Operands", "*const pld_operand_t"),
     ("PredicatePtr", "*const pld_predicate_t"),
+    ("Resident", "*mut pld_resident_t"),
     ("Run", "*mut pld_run_t"),
     ("Scalars", "*const pld_scalar_t"),
     ("TaskOptions", "*const pld_task_options_t"),

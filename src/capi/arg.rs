@@ -10,7 +10,7 @@ use crate::runtime::{Arg, TensorArg};
 
 use super::dim::PLD_MAX_RANK;
 use super::dtype::{dtype, pld_dtype_t};
-use super::pointer::{Args, DlTensor, Tensors};
+use super::pointer::{Args, DlTensor, Resident, Tensors};
 
 /// What an argument is: a value of `enum pld_arg_kind`.
 pub type pld_arg_kind_t = u32;
@@ -29,6 +29,8 @@ pub enum pld_arg_kind {
     PLD_ARG_FLOAT = 4,
     /// For a parameter of type `bool`: `integer`, other than 0 for true.
     PLD_ARG_BOOL = 5,
+    /// Memory that lives with the ranks: `resident`, of the executable's world.
+    PLD_ARG_RESIDENT = 6,
 }
 
 /// A tensor in the engine's memory. Made by `pld_tensor_of` or `pld_tensor_of_dlpack`.
@@ -50,8 +52,8 @@ pub struct pld_tensor_arg_t {
     pub dlpack: DlTensor,
 }
 
-/// An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_int`, `pld_arg_float`
-/// or `pld_arg_bool`.
+/// An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_resident`,
+/// `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct pld_arg_t {
@@ -67,6 +69,8 @@ pub struct pld_arg_t {
     pub integer: i64,
     /// The number.
     pub real: f64,
+    /// The resident.
+    pub resident: Resident,
 }
 
 /// A launch's arguments as the runtime takes them; without heap memory for usual numbers.
@@ -120,6 +124,8 @@ impl pld_arg_t {
             Ok(Arg::Float(self.real))
         } else if self.is(pld_arg_kind::PLD_ARG_BOOL) {
             Ok(Arg::Bool(self.integer != 0))
+        } else if self.is(pld_arg_kind::PLD_ARG_RESIDENT) {
+            Ok(Arg::Resident(&self.resident.get("resident")?.resident))
         } else {
             Err(Error::invalid(format!("kind {} is unknown", self.kind)))
         }

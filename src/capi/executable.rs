@@ -11,7 +11,7 @@ use super::arg::Arguments;
 use super::guard;
 use super::log::Log;
 use super::options::{CompileOptions, CompileOptionsOut};
-use super::pointer::{Args, Callbacks, Executable, World};
+use super::pointer::{Args, Callbacks, Executable, Text, World};
 use super::program::pld_program_t;
 use super::reserve;
 use super::run::pld_run_t;
@@ -46,6 +46,26 @@ pub struct pld_compile_options_t {
     pub callbacks: Callbacks,
     /// Number of `callbacks`.
     pub ncallbacks: usize,
+    /// The name of the pool that its windows lie in, or NULL for windows of its own. Executables of one pool share
+    /// persistent windows by name: the same name is the same memory, of the same size. The pool lives as long as the
+    /// world.
+    pub pool: Text,
+    /// Bytes of windows that the pool can take, each window rounded up to 64; what the first program that names the pool
+    /// says holds. Default as many as that program has.
+    pub pool_bytes: u64,
+}
+
+impl pld_compile_options_t {
+    fn runtime(&self, p: &pld_program_t) -> Result<runtime::CompileOptions> {
+        let pool = self.pool.get().map(|_| self.pool.str("pool")).transpose()?;
+        Ok(runtime::CompileOptions {
+            persistent: self.persistent != 0,
+            unchecked: self.unchecked != 0,
+            callbacks: p.functions.with(self.callbacks, self.ncallbacks)?,
+            pool: pool.map(Into::into),
+            pool_bytes: (self.pool_bytes != 0).then_some(self.pool_bytes as usize),
+        })
+    }
 }
 
 /// Sets all options to their defaults. `size` is `sizeof(pld_compile_options_t)` in the caller's header. Local; callable
@@ -62,7 +82,8 @@ pub extern "C" fn pld_compile_options_init(options: CompileOptionsOut, size: usi
 ///
 /// Errors, the same on every rank: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_INVALID_ARGUMENT` if
 /// an extern or host task has no function or a callback belongs to none of them, `PLD_ERR_VERIFY`,
-/// `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH`, `PLD_ERR_NO_SPACE`, `PLD_ERR_TIMEOUT`, or what ended the world.
+/// `PLD_ERR_UNSUPPORTED`, `PLD_ERR_MISMATCH` (also of a window with the pool's), `PLD_ERR_NO_SPACE` (also in the pool),
+/// `PLD_ERR_TIMEOUT`, or what ended the world.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_compile(
     p: Option<&pld_program_t>,
@@ -75,12 +96,7 @@ pub extern "C" fn pld_compile(
         let p = p.ok_or_else(|| Error::invalid("the program is NULL"))?;
         let program = p.finished()?;
         let w = w.get("the world")?;
-        let options = options.read()?;
-        let options = runtime::CompileOptions {
-            persistent: options.persistent != 0,
-            unchecked: options.unchecked != 0,
-            callbacks: p.functions.with(options.callbacks, options.ncallbacks)?,
-        };
+        let options = options.read()?.runtime(p)?;
         reserve::ensure(MEMORY + program.ops.len() * MEMORY_OF_OP)?;
         let begin = Instant::now();
         let executable = runtime::Executable::compile(program, &w.world, &options)
@@ -97,9 +113,15 @@ pub extern "C" fn pld_compile(
 /// and resets in the same order. In a world of processes a rank's part runs on the calling thread.
 ///
 /// Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
-/// alignment or aliasing of the arguments), `PLD_ERR_BUSY`, `PLD_ERR_FORKED`. Errors that end the launch and the world
-/// on every rank, the same everywhere: `PLD_ERR_TIMEOUT`, `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`,
-/// `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_CALLBACK`. The contents of outputs are then undefined.
+/// alignment or aliasing of the arguments), `PLD_ERR_BUSY` (also for a resident that is being copied),
+/// `PLD_ERR_FORKED`. Errors that end the launch on every rank, the same everywhere: `PLD_ERR_TIMEOUT`,
+/// `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_CALLBACK`; and those that end the world too: `PLD_ERR_PEER_LOST`,
+/// `PLD_ERR_ABORTED`. The contents of outputs are then undefined.
+///
+/// A rank that had done its part when another one failed gets the error from its next call, which does nothing else. The
+/// call after a failure recovers first: in a world of processes all ranks meet, and must make the same call
+/// (`PLD_ERR_MISMATCH` otherwise; `PLD_ERR_TIMEOUT` naming the ranks that do not come). Windows that the failed launch
+/// used are zeroed, also persistent ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_launch(x: Executable, args: Args, nargs: usize) -> pld_status_t {
     guard::status(|| {
@@ -108,8 +130,14 @@ pub extern "C" fn pld_launch(x: Executable, args: Args, nargs: usize) -> pld_sta
     })
 }
 
-/// As `pld_launch`, but returns at once, and runs after everything that was submitted to the world before. The arguments' memory must stay valid until the run is done; the `pld_arg_t` and
-/// lists themselves need not. The caller owns the run and ends it with `pld_run_destroy`.
+/// As `pld_launch`, but does not wait for the end: it runs after everything that was submitted to the world before. The
+/// arguments' memory must stay valid until the run is done; the `pld_arg_t` and lists themselves need not, and residents
+/// may be destroyed. Blocks only while the world's `max_runs` runs have not ended. The caller owns the run and ends it
+/// with `pld_run_destroy`.
+///
+/// Each run has its own result. Behind a failed run the next one recovers and runs, in a world of threads; in a world of
+/// processes all runs that are queued then end with the same error, for ranks may have submitted different numbers of
+/// them, and those submitted later run.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_submit(
     x: Executable,
@@ -127,7 +155,8 @@ pub extern "C" fn pld_submit(
     })
 }
 
-/// Zeroes the windows of a persistent executable, as after `pld_compile`. Collective, blocks; between launches.
+/// Zeroes the windows of a persistent executable, or the whole pool that they lie in, as after `pld_compile`. Collective,
+/// blocks; between launches.
 /// Errors: `PLD_ERR_INVALID_STATE` if the executable is not persistent, `PLD_ERR_BUSY`, or what ended the world.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_executable_reset(x: Executable) -> pld_status_t {

@@ -212,6 +212,7 @@ static inline pld_arg_t pld_arg_none_(pld_arg_kind_t kind) {
   a.parts = NULL;
   a.integer = 0;
   a.real = 0;
+  a.resident = NULL;
   return a;
 }
 
@@ -234,6 +235,13 @@ static inline pld_arg_t pld_arg_parts(const pld_tensor_arg_t *parts, size_t npar
   pld_arg_t a = pld_arg_none_(PLD_ARG_PARTS);
   a.parts = parts;
   a.nparts = (uint32_t)nparts;
+  return a;
+}
+
+/** Memory that lives with the ranks as argument of a launch; see pld_resident_create and pld_resident_create_stacked. */
+static inline pld_arg_t pld_arg_resident(pld_resident_t *resident) {
+  pld_arg_t a = pld_arg_none_(PLD_ARG_RESIDENT);
+  a.resident = resident;
   return a;
 }
 

@@ -25,6 +25,7 @@ pub mod executable;
 pub mod host;
 pub mod log;
 pub mod program;
+pub mod resident;
 pub mod run;
 pub mod scalar;
 pub mod signal;

@@ -9,10 +9,12 @@ use super::world::pld_world_options_t;
 /// More than any options struct will ever have; a size beyond is garbage.
 const MOST: usize = 4096;
 
+/// Alignment and granularity of every version of a struct: it may have got its first pointer later.
+const ALIGN: usize = align_of::<u32>();
+
 /// Size that a struct says it has, if that can be.
 fn checked_size(size: usize, what: &str) -> Result<usize> {
-    // Not the alignment of the present struct: an older one may have had no field that needs it.
-    if size == 0 || size > MOST || !size.is_multiple_of(align_of::<u32>()) {
+    if size == 0 || size > MOST || !size.is_multiple_of(ALIGN) {
         let message = format!("{what}: struct_size is {size}; pld_{what}_options_init sets it");
         return Err(Error::invalid(message));
     }
@@ -97,51 +99,49 @@ mod tests {
     #[repr(C, align(8))]
     struct Longer {
         options: pld_compile_options_t,
-        tail: [u32; 5],
+        tail: [u32; 6],
     }
 
     const SIZE: u32 = size_of::<pld_compile_options_t>() as u32;
 
-    fn longer(struct_size: u32, persistent: u32, unchecked: u32, tail: [u32; 5]) -> Longer {
-        // SAFETY: zeros are valid in every field.
-        let defaults: pld_compile_options_t = unsafe { std::mem::zeroed() };
-        Longer {
-            options: pld_compile_options_t { struct_size, persistent, unchecked, ncallbacks: 6, ..defaults },
-            tail,
-        }
+    fn longer(struct_size: u32, persistent: u32, unchecked: u32, tail: [u32; 6]) -> Longer {
+        let mut options = CompileOptions(std::ptr::null()).read().expect("the defaults");
+        (options.struct_size, options.persistent, options.unchecked) = (struct_size, persistent, unchecked);
+        (options.ncallbacks, options.pool_bytes) = (6, 11);
+        Longer { options, tail }
     }
 
-    fn read(size: u32, persistent: u32, unchecked: u32, tail: [u32; 5]) -> Result<pld_compile_options_t> {
-        let longer = longer(size, persistent, unchecked, tail);
+    fn read(size: u32, tail: [u32; 6]) -> Result<pld_compile_options_t> {
+        let longer = longer(size, 7, 9, tail);
         CompileOptions((&raw const longer).cast()).read()
     }
 
     #[test]
     fn sizes_of_other_versions() {
-        let older = read(8, 7, 9, [5; 5]).expect("a shorter struct");
+        let older = read(8, [5; 6]).expect("a shorter struct");
         assert_eq!((older.persistent, older.unchecked), (7, 0), "what the older struct does not have is default");
-        let older = read(12, 7, 9, [5; 5]).expect("a struct of smaller alignment");
-        assert_eq!((older.persistent, older.unchecked, older.ncallbacks), (7, 9, 0));
-        let same = read(SIZE, 7, 9, [0; 5]).expect("the same struct");
-        assert_eq!((same.persistent, same.unchecked, same.ncallbacks), (7, 9, 6));
-        let newer = read(SIZE + 20, 7, 9, [0; 5]).expect("a longer struct with a zero tail");
-        assert_eq!((newer.persistent, newer.unchecked), (7, 9));
-        let error = read(SIZE + 20, 7, 9, [0, 0, 1, 0, 0]).err().expect("an unknown option");
+        let first = read(12, [5; 6]).expect("the struct of the first version");
+        assert_eq!((first.persistent, first.unchecked, first.ncallbacks, first.pool_bytes), (7, 9, 0, 0));
+        let same = read(SIZE, [5; 6]).expect("the same struct");
+        assert_eq!((same.persistent, same.unchecked, same.ncallbacks, same.pool_bytes), (7, 9, 6, 11));
+        let newer = read(SIZE + 20, [0; 6]).expect("a longer struct with a zero tail");
+        assert_eq!((newer.persistent, newer.unchecked, newer.pool_bytes), (7, 9, 11));
+        let error = read(SIZE + 20, [0, 0, 1, 0, 0, 0]).err().expect("an unknown option");
         assert_eq!(error.kind, ErrorKind::Version);
         assert!(error.message.contains(&format!("byte {}", SIZE + 8)), "{error}");
         for garbage in [0, 2, 13, 5000, u32::MAX] {
-            let error = read(garbage, 7, 9, [0; 5]).err().expect("garbage");
+            let error = read(garbage, [0; 6]).err().expect("garbage");
             assert_eq!(error.kind, ErrorKind::InvalidArgument, "size {garbage}");
         }
     }
 
     #[test]
     fn init_fills_as_much_as_the_caller_has() {
-        let mut longer = longer(1, 2, 3, [4; 5]);
-        let size = SIZE as usize + 16;
-        assert_eq!(CompileOptionsOut((&raw mut longer).cast()).init(size), Ok(()));
+        let mut longer = longer(1, 2, 3, [4; 6]);
+        assert_eq!(CompileOptionsOut((&raw mut longer).cast()).init(SIZE as usize + 16), Ok(()));
         let options = &longer.options;
-        assert_eq!((options.struct_size, options.persistent, options.unchecked), (size as u32, 0, 0));
-        assert_eq!((options.ncallbacks, longer.tail), (0, [0, 0, 0, 0, 4]));
+        assert_eq!((options.struct_size, options.persistent, options.unchecked), (SIZE + 16, 0, 0));
+        assert_eq!((options.ncallbacks, options.pool_bytes), (0, 0));
+        assert_eq!(longer.tail, [0, 0, 0, 0, 4, 4]);
     }
 }

@@ -1,7 +1,7 @@
 //! Pointers to more than one value, as C passes them. Only C callers make them, and the header says what they promise:
 //! NULL, or `n` readable values that stay as they are during the call. That promise is what every read here stands on.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 
 use crate::error::{Error, Result};
 
@@ -10,6 +10,7 @@ use super::callback::{pld_callback_arg_t, pld_callback_t};
 use super::dim::pld_dim_t;
 use super::executable::pld_executable_t;
 use super::host::pld_operand_t;
+use super::resident::pld_resident_t;
 use super::run::pld_run_t;
 use super::scalar::pld_scalar_t;
 use super::task::{pld_predicate_t, pld_task_t};
@@ -39,7 +40,7 @@ impl Text {
         let bytes: &[u8] = if size == 0 {
             &[]
         } else if self.0.is_null() || size > isize::MAX as usize {
-            return Err(Error::invalid(format!("{what} is NULL, or its size {size} is impossible")));
+            return Err(absent(what, size));
         } else {
             // SAFETY: not NULL, so `size` readable bytes; see the module.
             unsafe { std::slice::from_raw_parts(self.0.cast(), size) }
@@ -67,6 +68,44 @@ impl TextBuffer {
             self.0.add(cut).write(0);
         }
     }
+}
+
+/// A `const void *` to bytes to read.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Bytes(*const c_void);
+
+impl Bytes {
+    /// The `size` bytes, which must be there.
+    pub(super) fn get<'a>(self, size: usize, what: &str) -> Result<&'a [u8]> {
+        match size {
+            0 => Ok(&[]),
+            _ if self.0.is_null() || size > isize::MAX as usize => Err(absent(what, size)),
+            // SAFETY: not NULL, so `size` readable bytes; see the module.
+            _ => Ok(unsafe { std::slice::from_raw_parts(self.0.cast(), size) }),
+        }
+    }
+}
+
+/// A `void *` to bytes to write.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct BytesOut(*mut c_void);
+
+impl BytesOut {
+    /// The `size` bytes, which must be there.
+    pub(super) fn get<'a>(self, size: usize, what: &str) -> Result<&'a mut [u8]> {
+        match size {
+            0 => Ok(&mut []),
+            _ if self.0.is_null() || size > isize::MAX as usize => Err(absent(what, size)),
+            // SAFETY: not NULL, so `size` writable bytes that nobody else uses during the call.
+            _ => Ok(unsafe { std::slice::from_raw_parts_mut(self.0.cast(), size) }),
+        }
+    }
+}
+
+fn absent(what: &str, size: usize) -> Error {
+    Error::invalid(format!("{what} is NULL, or its size {size} is impossible"))
 }
 
 macro_rules! lists {
@@ -135,6 +174,8 @@ objects! {
     World of pld_world_t;
     /// A `pld_executable_t *`.
     Executable of pld_executable_t;
+    /// A `pld_resident_t *`.
+    Resident of pld_resident_t;
     /// A `pld_run_t *`.
     Run of pld_run_t;
 }

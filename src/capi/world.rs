@@ -105,6 +105,8 @@ pub struct pld_world_options_t {
     /// Cores of each rank that this process drives, 1 to 64; default 1. The first is the launching thread; others are
     /// threads that share the rank's tasks.
     pub cores_per_rank: u32,
+    /// Most submitted runs that have not ended; `pld_submit` waits while there are as many. Default 64.
+    pub max_runs: u32,
 }
 
 impl pld_world_options_t {
@@ -114,10 +116,12 @@ impl pld_world_options_t {
 
     fn runtime(&self) -> Result<runtime::WorldOptions> {
         let unknown = || Error::invalid(format!("wait policy {} is unknown", self.wait));
+        let default = runtime::WorldOptions::default();
         Ok(runtime::WorldOptions {
             timeout: self.timeout(),
             wait: wait_policy(self.wait).ok_or_else(unknown)?,
             cores_per_rank: self.cores_per_rank.max(1),
+            runs: if self.max_runs == 0 { default.runs } else { self.max_runs as usize },
         })
     }
 
@@ -277,8 +281,9 @@ pub extern "C" fn pld_world_rank(w: Option<&pld_world_t>) -> i32 {
     guard::value(-1, || Ok(w.and_then(|w| w.world.rank()).map_or(-1, |rank| rank as i32)))
 }
 
-/// `PLD_OK`, or the error that ended the world, with its report as this thread's last error. A world that has failed
-/// stays failed: destroy it and make another. Local, does not block; callable from any thread.
+/// `PLD_OK`, or the error that ended the world, with its report as this thread's last error: `PLD_ERR_PEER_LOST`,
+/// `PLD_ERR_ABORTED` or `PLD_ERR_INTERNAL`. A world that has ended stays so: destroy it and make another. Other errors
+/// end a launch only. Local, does not block; callable from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_world_status(w: Option<&pld_world_t>) -> pld_status_t {
     guard::status(|| {

@@ -1,4 +1,5 @@
 //! What is decided about a verified program before code is made: one decision a file.
 
 pub mod plan_windows;
+pub mod share_windows;
 pub mod task_graph;

@@ -4,7 +4,9 @@
 
 use std::collections::HashSet;
 
+use super::core::Core;
 use super::memo::Memo;
+use super::resident::Resident;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::builder::MAX_RANK;
 use crate::ir::extent::{ExtentData, Extents, Known};
@@ -19,6 +21,10 @@ pub enum Arg<'a> {
     Tensor(TensorArg<'a>),
     /// One part a rank, for a parameter that is sliced by rank in a world that drives all ranks.
     Ranks(&'a [TensorArg<'a>]),
+    /// Memory that lives with the ranks. A stacked one for a parameter that is sliced by rank: shard `r` goes to rank
+    /// `r`. One of a single rank where that is all that the process passes: for a parameter that is not sliced, and in a
+    /// world that is one rank for any.
+    Resident(&'a Resident),
     /// For an `i32` or `i64`.
     Int(i64),
     /// For an `f32`.
@@ -97,14 +103,26 @@ pub(super) struct Signature {
     nranks: u32,
     /// The rank that this process is; none if it drives all.
     rank: Option<u32>,
+    /// The world that residents must be of.
+    world: WorldAddress,
 }
+
+/// Where the inside of a world lies; for comparison only.
+#[derive(Clone, Copy, Debug)]
+struct WorldAddress(*const Core);
+
+// SAFETY: nobody reads through it.
+unsafe impl Send for WorldAddress {}
+// SAFETY: as above.
+unsafe impl Sync for WorldAddress {}
 
 /// A dimension that no argument has bound yet; extents are not negative.
 const UNBOUND: i64 = -1;
 
 impl Signature {
-    /// The parameters of `program` for a process that is `rank`, or drives all ranks.
-    pub(super) fn new(program: &Program, nranks: u32, rank: Option<u32>) -> Result<Self> {
+    /// The parameters of `program` in a world.
+    pub(super) fn new(program: &Program, core: &Core) -> Result<Self> {
+        let (nranks, rank) = (core.nranks, core.rank);
         let extents = program.extents.clone();
         let (mut params, mut sliced, mut whole) = (Vec::new(), HashSet::new(), HashSet::new());
         if let Some(host) = &program.host {
@@ -139,7 +157,7 @@ impl Signature {
                 });
             }
         }
-        let signature = Self { params, extents, nranks, rank };
+        let signature = Self { params, extents, nranks, rank, world: WorldAddress(core) };
         signature.check_dims()?;
         Ok(signature)
     }
@@ -267,6 +285,30 @@ impl Signature {
                 let message = format!("argument {} is a list of parts, but is not sliced by rank", param.name);
                 return Err(Error::invalid(message));
             }
+            Arg::Resident(_) if whole && in_one => {
+                let message = format!("argument {} is a resident, but a task on the host takes it in one", param.name);
+                return Err(Error::invalid(message));
+            }
+            Arg::Resident(resident) => {
+                let shards = resident.shards();
+                if !shards.is_of(self.world.0) {
+                    return Err(Error::invalid(format!("argument {} is a resident of another world", param.name)));
+                }
+                if shards.stacked && !ranked {
+                    let message = format!("argument {} is a stacked resident, but is not sliced by rank", param.name);
+                    return Err(Error::invalid(message));
+                }
+                if !shards.stacked && whole {
+                    let message = format!("argument {} is a resident of one rank, but is sliced by rank", param.name);
+                    return Err(Error::invalid(message));
+                }
+                for (rank, part) in shards.tensors() {
+                    let bytes = check_tensor(param, dtype, shape, None, &part, &self.extents, &mut table.dims)?;
+                    let rows = if shards.stacked { rank as usize..rank as usize + 1 } else { local.clone() };
+                    row[rows].fill(part.data.addr() as u64);
+                    keep(&part, bytes);
+                }
+            }
             Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) => {
                 return Err(Error::invalid(format!("argument {} is a scalar, not a {dtype} tensor", param.name)));
             }
@@ -293,6 +335,7 @@ impl Signature {
             Arg::Tensor(tensor) if *ranked && self.rank.is_none() => check(&tensor.shape[1..]),
             Arg::Tensor(tensor) => check(tensor.shape),
             Arg::Ranks(parts) => parts.iter().try_for_each(|part| check(part.shape)),
+            Arg::Resident(resident) => resident.shards().tensors().try_for_each(|(_, part)| check(part.shape)),
             Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) => Ok(()),
         }
     }
@@ -460,7 +503,7 @@ fn scalar_bits(name: &str, ty: ScalarType, arg: &Arg) -> Result<u64> {
         (_, Arg::Int(value)) => wrong(&format!("the integer {value}")),
         (_, Arg::Float(value)) => wrong(&format!("the float {value}")),
         (_, Arg::Bool(value)) => wrong(&value.to_string()),
-        (_, Arg::Tensor(_) | Arg::Ranks(_)) => wrong("a tensor"),
+        (_, Arg::Tensor(_) | Arg::Ranks(_) | Arg::Resident(_)) => wrong("a tensor"),
     }
 }
 

@@ -11,10 +11,15 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::control::Board;
 use super::executable::Image;
+use super::failure::LAST_EPOCH;
 use super::fork::ForkGuard;
+use super::pools::Pools;
+use super::recovery::Step;
 use super::run::Runs;
 use super::tasks::Tasks;
 use super::wait::Patience;
+use super::windows::Windows;
+use super::world::WorldOptions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Transport;
 
@@ -48,7 +53,12 @@ pub(super) struct Core {
     pub(super) patience: Patience,
     pub(super) handoff: Handoff,
     pub(super) runs: Runs,
+    pub(super) pools: Pools,
     pub(super) closed: AtomicBool,
+    /// The present epoch, see [`super::failure`]; the holder of the turn changes it.
+    pub(super) epoch: AtomicU64,
+    /// One more than the last epoch of which a call has returned the failure.
+    reported: AtomicU64,
     /// One a rank of this process.
     tasks: Box<[Tasks]>,
     turn: AtomicU32,
@@ -69,9 +79,8 @@ impl Core {
         transport: Box<dyn Transport>,
         board: Board,
         rank: Option<u32>,
-        timeout: Duration,
+        options: &WorldOptions,
         patience: Patience,
-        cores_per_rank: u32,
     ) -> Result<Self> {
         let local = transport.local();
         Ok(Self {
@@ -80,12 +89,15 @@ impl Core {
             transport: ManuallyDrop::new(transport),
             board: ManuallyDrop::new(board),
             rank,
-            timeout,
+            timeout: options.timeout,
             patience,
             handoff: Handoff::new(local.len() - 1),
-            runs: Runs::default(),
+            runs: Runs::new(options.runs),
+            pools: Pools::default(),
             closed: AtomicBool::new(false),
-            tasks: local.clone().map(|rank| Tasks::new(rank, cores_per_rank)).collect(),
+            epoch: AtomicU64::new(0),
+            reported: AtomicU64::new(0),
+            tasks: local.clone().map(|rank| Tasks::new(rank, options.cores_per_rank)).collect(),
             turn: AtomicU32::new(FREE),
             looked: AtomicU64::new(0),
             images: Mutex::default(),
@@ -103,34 +115,64 @@ impl Core {
         &self.tasks[(rank - self.local.start) as usize]
     }
 
-    /// An error if nothing can begin in this world any more.
-    pub(super) fn check_open(&self) -> Result<()> {
+    /// An error if this process has no part in the world, or none any more.
+    pub(super) fn check_here(&self) -> Result<()> {
         self.fork.check()?;
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(closed());
-        }
-        self.outcome()
+        if self.closed.load(Ordering::Relaxed) { Err(closed()) } else { Ok(()) }
     }
 
-    /// The world's failure, if it has failed.
-    pub(super) fn outcome(&self) -> Result<()> {
+    /// An error if nothing can begin in this world any more.
+    pub(super) fn check_open(&self) -> Result<()> {
+        self.check_here()?;
+        if self.board.record().is_set(LAST_EPOCH) { Err(self.failure()) } else { Ok(()) }
+    }
+
+    /// The failure of the launch under way or of the world, if there is one.
+    fn outcome(&self) -> Result<()> {
         if self.failed() { Err(self.failure()) } else { Ok(()) }
     }
 
     #[cold]
     fn failure(&self) -> Error {
-        self.board.record().get().unwrap_or_else(|| Error::new(ErrorKind::Internal, "a failure without a record"))
+        let failure = self.board.record().get(self.epoch.load(Ordering::Relaxed));
+        failure.unwrap_or_else(|| Error::new(ErrorKind::Internal, "a failure without a record"))
     }
 
-    /// The world has failed.
+    /// The error that ended the world, if one has.
+    pub(super) fn end(&self) -> Option<Error> {
+        self.board.record().get(LAST_EPOCH)
+    }
+
+    /// The launch under way has failed, or the world.
     pub(super) fn failed(&self) -> bool {
-        self.board.record().is_set()
+        self.board.record().is_set(self.epoch.load(Ordering::Relaxed))
+    }
+
+    /// Ends a call of the holder of the turn: with the failure that it has met, from which the next call will recover. If
+    /// this process had done its part, a failure of others is left for the next call to return.
+    pub(super) fn conclude(&self, done: bool) -> Result<()> {
+        if done {
+            return self.end().map_or(Ok(()), Err);
+        }
+        self.outcome().inspect_err(|_| self.reported.store(self.epoch.load(Ordering::Relaxed) + 1, Ordering::Relaxed))
+    }
+
+    /// Begins a call of the holder of the turn: returns the failure that no call has returned yet, or recovers from it.
+    fn settle(&self, step: Step) -> Result<()> {
+        if !self.failed() {
+            return Ok(());
+        }
+        if self.reported.load(Ordering::Relaxed) <= self.epoch.load(Ordering::Relaxed) {
+            return self.conclude(false);
+        }
+        self.check_open()?;
+        self.recover(step)
     }
 
     /// Records a failure, unless there is one, and wakes everybody.
     #[cold]
     pub(super) fn fail(&self, rank: u32, error: &Error) {
-        self.board.record().publish(rank, error);
+        self.board.record().publish(rank, error, self.epoch.load(Ordering::Relaxed));
         self.board.wake_all();
     }
 
@@ -142,7 +184,7 @@ impl Core {
     }
 
     /// Takes the world for a thread of the engine, after the runs that were submitted before.
-    pub(super) fn take(&self) -> Result<Turn<'_>> {
+    pub(super) fn take(&self, step: Step) -> Result<Turn<'_>> {
         loop {
             self.check_open()?;
             if self.runs.pending() {
@@ -150,25 +192,31 @@ impl Core {
                 continue;
             }
             match self.turn.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Ok(Turn(self)),
+                Ok(_) => break,
                 Err(CLOSED) => return Err(closed()),
                 Err(TAKEN) => return Err(Error::new(ErrorKind::Busy, "another thread uses this world")),
                 Err(_) => {}
             }
         }
+        let turn = Turn(self);
+        self.settle(step)?;
+        Ok(turn)
     }
 
     /// Takes the world for a submitted run, when it becomes free.
-    pub(super) fn take_for_run(&self) -> Result<Turn<'_>> {
+    pub(super) fn take_for_run(&self, step: Step) -> Result<Turn<'_>> {
         loop {
             self.check_open()?;
             match self.turn.compare_exchange(FREE, RUNNING, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Ok(Turn(self)),
+                Ok(_) => break,
                 Err(CLOSED) => return Err(closed()),
                 // A launch is not to pay for telling that it has ended.
                 Err(_) => std::thread::sleep(Duration::from_micros(100)),
             }
         }
+        let turn = Turn(self);
+        self.settle(step)?;
+        Ok(turn)
     }
 
     /// Nobody uses the world, and nothing is submitted.
@@ -217,10 +265,10 @@ impl Core {
         }
         self.looked.store(now, Ordering::Relaxed);
         self.check_peers(image, launch);
-        self.outcome()
+        self.conclude(false)
     }
 
-    /// Ends a wait of `rank` that has taken too long: fails the world with the error that `report` makes.
+    /// Ends a wait of `rank` that has taken too long: fails the launch with the error that `report` makes.
     pub(super) fn time_out(&self, rank: u32, elapsed: Duration, report: impl FnOnce() -> Error) -> bool {
         let late = elapsed >= self.timeout;
         if late {
@@ -239,6 +287,16 @@ impl Core {
         let image = Arc::new(make(id));
         images.live.push((id, Arc::downgrade(&image)));
         image
+    }
+
+    /// Every window memory that a launch may have used, each once.
+    pub(super) fn windows(&self) -> Vec<Arc<Windows>> {
+        let mut windows = self.pools.all();
+        let images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        windows.extend(images.live.iter().filter_map(|(_, image)| Some(image.upgrade()?.windows.clone())));
+        windows.sort_unstable_by_key(Arc::as_ptr);
+        windows.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        windows
     }
 
     /// The executable with a number, if it still exists.

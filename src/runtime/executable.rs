@@ -1,16 +1,16 @@
 //! Programs compiled for a world.
 
-use std::alloc::Layout as Allocation;
 use std::cell::UnsafeCell;
 use std::ffi::CString;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::aligned::Aligned;
 use super::args::{Signature, Table};
 use super::callback::{self, Callback};
 use super::cells::Cells;
 use super::core::Core;
 use super::hooks;
+use super::recovery::{Message, Step, Topic};
 use super::windows::Windows;
 use super::world::World;
 use crate::codegen::cpu::abi::{Driver, Hooks};
@@ -19,6 +19,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ir::print::print;
 use crate::ir::{Program, Severity};
 use crate::passes::plan_windows::{Layout, plan_windows};
+use crate::passes::share_windows::Pool;
+use crate::verify::rules::NEVER_NOTIFIED;
 use crate::verify::verify;
 
 /// How a program is compiled.
@@ -30,9 +32,15 @@ pub struct CompileOptions {
     pub unchecked: bool,
     /// The engine's functions, by their names in the program; of several for one name the last counts.
     pub callbacks: Vec<(String, Callback)>,
+    /// The pool that its windows lie in: persistent memory that lives as long as the world. Windows of one name are the
+    /// same in all programs of a pool.
+    pub pool: Option<String>,
+    /// Bytes of windows that the pool can take; the first program that names the pool says it. None for as many as that
+    /// program has.
+    pub pool_bytes: Option<usize>,
 }
 
-/// A program compiled for a world, with windows of its own. Keeps its world.
+/// A program compiled for a world, with windows of its own or in a pool. Keeps its world.
 pub struct Executable {
     // Before the world: windows go before what they were made with.
     pub(super) image: Arc<Image>,
@@ -56,37 +64,28 @@ pub(super) struct Image {
     pub(super) id: u32,
     pub(super) name: String,
     pub(super) routine: Routine,
-    pub(super) windows: Windows,
+    pub(super) windows: Arc<Windows>,
     pub(super) cells: Cells,
     pub(super) signature: Signature,
     /// What the program's functions are, by number, with their names.
     pub(super) callbacks: Box<[(CString, Callback)]>,
     /// Tile memory of each rank that this process drives.
-    pub(super) scratch: Box<[Scratch]>,
-    /// For the holder of the world's turn.
-    pub(super) state: UnsafeCell<State>,
+    pub(super) scratch: Box<[Aligned]>,
+    /// Arguments of launches, for the holder of the world's turn.
+    pub(super) table: UnsafeCell<Table>,
 }
 
-// SAFETY: `state` is used by the holder of the world's turn only; what a launch shares with rank threads is handed to
+// SAFETY: `table` is used by the holder of the world's turn only; what a launch shares with rank threads is handed to
 // them and back. Everything else is not changed after it was made, or consists of atomics.
 unsafe impl Send for Image {}
 // SAFETY: as above.
 unsafe impl Sync for Image {}
 
-/// What changes from launch to launch.
-pub(super) struct State {
-    pub(super) table: Table,
-    /// Launches that were begun.
-    pub(super) launches: u64,
-    /// Resets that were begun.
-    pub(super) resets: u64,
-}
-
 impl Executable {
     /// Verifies a program for the size of the world, compiles it, and allocates its windows. Collective: all ranks
     /// compile the same program with the same options, in the same order.
     pub fn compile(program: &Program, world: &Arc<World>, options: &CompileOptions) -> Result<Arc<Executable>> {
-        let check = |nranks| check_rules(program, nranks);
+        let check = |nranks| check_rules(program, nranks, options.pool.is_some());
         Self::build(program, world, options, check, |binding, hooks| {
             let code = cpu::compile(program, binding, hooks)?;
             Ok(Routine {
@@ -110,18 +109,30 @@ impl Executable {
         compile: impl FnOnce(&Binding, &Hooks) -> Result<Routine>,
     ) -> Result<Arc<Executable>> {
         let core = world.core();
-        let _turn = core.take()?;
+        let _turn = core.take(Step::Compile(&program.name))?;
         let nranks = core.nranks;
 
-        let prepared = check(nranks)
-            .and_then(|()| callback::check(program, &options.callbacks))
-            .and_then(|()| Ok((plan_windows(program, nranks)?, Signature::new(program, nranks, core.rank)?)));
-        let mine = prepared.as_ref().map(|(layout, _)| description(program, layout, options));
+        let prepared = check(nranks).and_then(|()| {
+            callback::check(program, &options.callbacks)?;
+            let mut layout = plan_windows(program, nranks)?;
+            let pool = plan_pool(core, program, options, &mut layout)?;
+            Ok((layout, pool, Signature::new(program, core)?))
+        });
+        let mine = prepared.as_ref().map(|(layout, pool, _)| description(program, layout, pool.as_ref(), options));
         agree(core, &program.name, mine.map_err(Clone::clone))?;
-        let (layout, signature) = prepared?;
+        let (layout, pool, signature) = prepared?;
 
-        let windows = Windows::allocate(&**core.transport, layout.bytes, options.persistent, core.meeting_deadline())
-            .map_err(|e| lost(core, e))?;
+        let (bytes, persistent) = match &pool {
+            Some(pool) => (pool.capacity, true),
+            None => (layout.bytes, options.persistent),
+        };
+        let windows = match pool.as_ref().and_then(|pool| core.pools.windows(&pool.name)) {
+            Some(windows) => windows,
+            None => {
+                let windows = Windows::allocate(&**core.transport, bytes, persistent, core.meeting_deadline());
+                Arc::new(windows.map_err(|e| core.lost(e))?)
+            }
+        };
         let binding = Binding {
             nranks,
             rank: (core.local.len() == 1).then_some(core.local.start),
@@ -130,20 +141,23 @@ impl Executable {
             checked: !options.unchecked,
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
-            let scratch: Result<_> = core.local.clone().map(|_| Scratch::new(routine.scratch_bytes)).collect();
+            let scratch: Result<_> = core.local.clone().map(|_| Aligned::new(routine.scratch_bytes, "tiles")).collect();
             let callbacks = callback::by_number(&routine.functions, &options.callbacks)?;
             Ok((routine, scratch?, callbacks))
         });
         agree(core, &program.name, compiled.as_ref().map(|_| "compiled".into()).map_err(Clone::clone))?;
         let (routine, scratch, callbacks) = compiled?;
 
+        if let Some(pool) = pool {
+            core.pools.keep(pool, &windows);
+        }
         let image = core.add_image(|id| Image {
             id,
             name: program.name.clone(),
             routine,
             windows,
             cells: Cells::new(program, &layout, nranks),
-            state: UnsafeCell::new(State { table: signature.table(), launches: 0, resets: 0 }),
+            table: UnsafeCell::new(signature.table()),
             signature,
             callbacks,
             scratch,
@@ -152,20 +166,47 @@ impl Executable {
     }
 }
 
-/// Everything that the verifier finds wrong, now that the world is known.
-fn check_rules(program: &Program, nranks: u32) -> Result<()> {
-    let errors = verify(program, Some(nranks)).into_iter().filter(|d| d.severity == Severity::Error);
-    let errors: Vec<String> = errors.map(|error| error.to_string()).collect();
+/// Everything that the verifier finds wrong, now that the world is known. Only in a pool is there somebody else who may
+/// notify what a program waits for.
+fn check_rules(program: &Program, nranks: u32, pooled: bool) -> Result<()> {
+    let mut findings = verify(program, Some(nranks));
+    if !pooled {
+        let never_ends = findings.iter_mut().filter(|finding| finding.code == NEVER_NOTIFIED.code);
+        never_ends.for_each(|finding| finding.severity = Severity::Error);
+    }
+    findings.retain(|finding| finding.severity == Severity::Error);
+    let errors: Vec<String> = findings.iter().map(ToString::to_string).collect();
     if errors.is_empty() { Ok(()) } else { Err(Error::new(ErrorKind::Verify, errors.join("\n"))) }
 }
 
+/// Finds places for the windows of a program that goes into a pool: the pool as it will be.
+fn plan_pool(core: &Core, program: &Program, options: &CompileOptions, layout: &mut Layout) -> Result<Option<Pool>> {
+    let Some(name) = &options.pool else {
+        return match options.pool_bytes {
+            None => Ok(None),
+            Some(bytes) => Err(Error::invalid(format!("pool_bytes is {bytes}, but no pool is named"))),
+        };
+    };
+    if name.is_empty() {
+        return Err(Error::invalid("the name of the pool is empty"));
+    }
+    let new = || Pool::new(name, options.pool_bytes.unwrap_or(layout.bytes));
+    let mut pool = core.pools.plan(name).unwrap_or_else(new);
+    pool.place(program, layout)?;
+    Ok(Some(pool))
+}
+
 /// What the ranks must agree on, and read when they do not.
-fn description(program: &Program, layout: &Layout, options: &CompileOptions) -> String {
+fn description(program: &Program, layout: &Layout, pool: Option<&Pool>, options: &CompileOptions) -> String {
     let text = print(program);
-    let persistent = if options.persistent { "persistent" } else { "fresh" };
+    let windows = match pool {
+        Some(pool) => format!("{} of the {} bytes of pool '{}'", layout.bytes, pool.capacity, pool.name),
+        None if options.persistent => format!("{} bytes of persistent windows", layout.bytes),
+        None => format!("{} bytes of fresh windows", layout.bytes),
+    };
     let checked = if options.unchecked { "unchecked" } else { "checked" };
-    let (name, bytes, lines) = (&program.name, layout.bytes, text.lines().count());
-    format!("'{name}' ({lines} lines, hash {:016x}, {bytes} bytes of {persistent} windows, {checked})", hash(&text))
+    let (name, lines, hash) = (&program.name, text.lines().count(), hash(&format!("{text}{layout:?}")));
+    format!("'{name}' ({lines} lines, hash {hash:016x}, {windows}, {checked})")
 }
 
 /// FNV-1a: the same on every host and in every version of the library.
@@ -175,69 +216,22 @@ fn hash(text: &str) -> u64 {
 
 /// Compares this rank's step of compiling with everyone's: all go on, or all get an error.
 fn agree(core: &Core, name: &str, mine: Result<String>) -> Result<()> {
-    const DONE: u8 = 0;
-    const FAILED: u8 = 1;
-    const LONGEST: usize = 1024;
-    let (tag, text) = match &mine {
-        Ok(text) => (DONE, text.as_str()),
-        Err(error) => (FAILED, error.message.lines().next().unwrap_or_default()),
+    let message = match &mine {
+        Ok(text) => Message::new(Topic::Compiled, text),
+        Err(error) => Message::new(Topic::NotCompiled, error.message.lines().next().unwrap_or_default()),
     };
-    let mut message = vec![tag];
-    message.extend(text.bytes().take(LONGEST));
-    let all = core.transport.exchange(&message, core.meeting_deadline()).map_err(|e| lost(core, e))?;
+    let all = core.meet(message)?;
     mine?;
-    let says = |rank: usize| String::from_utf8_lossy(all[rank].get(1..).unwrap_or_default()).into_owned();
-    if let Some(rank) = all.iter().position(|m| m.first() != Some(&DONE)) {
-        let message = format!("rank {rank} did not compile '{name}': {}", says(rank));
+    if let Some(rank) = all.iter().position(|message| !message.is(Topic::Compiled)) {
+        let message = format!("rank {rank} did not compile '{name}': {}", all[rank].text());
         return Err(Error::new(ErrorKind::Mismatch, message));
     }
-    match all.iter().position(|m| *m != all[0]) {
+    match all.iter().position(|message| message != &all[0]) {
         None => Ok(()),
         Some(rank) => {
-            let message = format!("ranks compile different programs: rank 0 {}, rank {rank} {}", says(0), says(rank));
+            let (first, other) = (all[0].text(), all[rank].text());
+            let message = format!("ranks compile different programs: rank 0 {first}, rank {rank} {other}");
             Err(Error::new(ErrorKind::Mismatch, message))
         }
-    }
-}
-
-/// A rank that is lost while all work together fails the world.
-fn lost(core: &Core, error: Error) -> Error {
-    if error.kind == ErrorKind::PeerLost {
-        core.fail(core.local.start, &error);
-    }
-    error
-}
-
-/// Tile memory of a rank.
-pub(super) struct Scratch {
-    data: NonNull<u8>,
-    allocation: Allocation,
-}
-
-// SAFETY: memory that belongs to whoever holds this.
-unsafe impl Send for Scratch {}
-
-impl Scratch {
-    pub(super) fn new(bytes: usize) -> Result<Self> {
-        let no_memory = || Error::new(ErrorKind::NoMemory, format!("no memory for {bytes} bytes of tiles"));
-        let allocation = Allocation::from_size_align(bytes.max(1), 64).map_err(|_| no_memory())?;
-        // SAFETY: the size is not 0.
-        let data = NonNull::new(unsafe { std::alloc::alloc_zeroed(allocation) }).ok_or_else(no_memory)?;
-        Ok(Self { data, allocation })
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.allocation.size()
-    }
-
-    pub(super) fn as_ptr(&self) -> *mut u8 {
-        self.data.as_ptr()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and no launch uses it any more.
-        unsafe { std::alloc::dealloc(self.data.as_ptr(), self.allocation) };
     }
 }

@@ -102,7 +102,8 @@ fn stop_for(stop: &Stop, pending: Pending) -> bool {
         }
         std::hint::spin_loop();
     }
-    matches!(stop.suspend(Event::Blocked(pending)), Resume::Arrived)
+    // What another rank fails with later is no reason to give up what has come.
+    matches!(stop.suspend(Event::Blocked(pending)), Resume::Arrived) || pending.compares()
 }
 
 unsafe extern "C" fn defer(frame: *mut Frame, cell: *const AtomicI32, expected: i32, site: u32) -> i32 {
@@ -208,6 +209,10 @@ impl<'a> Context<'a> {
                     || core.time_out(self.rank, elapsed, || report::wait(self, &waiting, elapsed))
             });
             control.end_wait();
+        }
+        if !compared.get() {
+            // The failure may be of a later launch: then its rank has done what this one waits for.
+            over();
         }
         compared.get()
     }

@@ -7,7 +7,9 @@ use super::args::{Arg, Table};
 use super::core::Core;
 use super::executable::{Executable, Image};
 use super::hooks::Context;
+use super::recovery::Step;
 use super::report;
+use super::resident::InUse;
 use super::wait::SLICE;
 use crate::codegen::cpu::abi::{Driver, Exit, Frame, NO_FAULT};
 use crate::error::{Error, ErrorKind, Result};
@@ -20,41 +22,40 @@ impl Executable {
     /// used until then, also when the launch fails.
     pub fn launch(&self, args: &[Arg]) -> Result<()> {
         let core = self.world.core();
-        let _turn = core.take()?;
+        let _turn = core.take(Step::Launch(&self.image))?;
+        let _in_use = InUse::new(args)?;
         // SAFETY: this thread has the world's turn.
-        let state = unsafe { &mut *self.image.state.get() };
-        self.image.signature.bind(args, &mut state.table)?;
-        launch(core, &self.image, &state.table, &mut state.launches)
+        let table = unsafe { &mut *self.image.table.get() };
+        self.image.signature.bind(args, table)?;
+        launch(core, &self.image, table)
     }
 
     /// Zeroes persistent windows on all ranks, between launches. Collective.
     pub fn reset(&self) -> Result<()> {
         let (core, image) = (self.world.core(), &*self.image);
-        let _turn = core.take()?;
+        core.check_open()?;
         if !image.windows.persistent() {
             let message = format!("'{}' is not persistent: every launch sees zeroed windows", image.name);
             return Err(Error::new(ErrorKind::InvalidState, message));
         }
-        // SAFETY: this thread has the world's turn.
-        let state = unsafe { &mut *image.state.get() };
-        state.resets += 1;
-        let (launches, resets) = (state.launches, state.resets);
+        let _turn = core.take(Step::Reset(image))?;
+        let (launches, resets) = (image.windows.launches(), image.windows.begin_reset());
         let pass = |ready: &dyn Fn() -> bool| {
             pass_gate(core, image, core.local.start, launches, "to reset the windows", RESET_SLICE, ready)
         };
-        if pass(&|| image.windows.all_done(launches)) {
+        let passed = pass(&|| image.windows.all_done(launches)) && {
             core.local.clone().for_each(|rank| image.windows.zero(&core.board, rank, resets));
-            pass(&|| image.windows.all_zeroed(resets));
-        }
-        core.outcome()
+            pass(&|| image.windows.all_zeroed(resets))
+        };
+        core.conclude(passed)
     }
 }
 
 /// Runs all ranks of this process; the holder of the world's turn calls it.
-pub(super) fn launch(core: &Core, image: &Image, table: &Table, launches: &mut u64) -> Result<()> {
-    let launch = *launches;
+pub(super) fn launch(core: &Core, image: &Image, table: &Table) -> Result<()> {
+    let launch = image.windows.launches();
     core.glance_at_peers(image, launch)?;
-    *launches += 1;
+    image.windows.begin_launch();
     if core.local.len() == 1 {
         run_rank_caught(core, image, table, launch, core.local.start);
     } else {
@@ -62,12 +63,10 @@ pub(super) fn launch(core: &Core, image: &Image, table: &Table, launches: &mut u
         run_rank_caught(core, image, table, launch, 0);
         core.patience.wait(core.handoff.finish_bell(), || core.handoff.finished(job));
     }
-    if let Some(host_tasks) = image.routine.host_tasks
-        && !core.failed()
-    {
-        run_host_tasks(core, image, table, launch, host_tasks);
-    }
-    core.outcome()
+    let ended = || core.local.clone().all(|rank| image.windows.progress(rank).done() > launch);
+    let done = (!core.failed() || ended())
+        && image.routine.host_tasks.is_none_or(|tasks| run_host_tasks(core, image, table, launch, tasks));
+    core.conclude(done)
 }
 
 /// A launch as the words of a job.
@@ -95,7 +94,8 @@ fn run_rank_caught(core: &Core, image: &Image, table: &Table, launch: u64, rank:
 }
 
 /// Calls the engine's functions that come after the ranks' work; on this thread, with nothing of the launch under way.
-fn run_host_tasks(core: &Core, image: &Image, table: &Table, launch: u64, host_tasks: Driver) {
+/// Says whether all went well.
+fn run_host_tasks(core: &Core, image: &Image, table: &Table, launch: u64, host_tasks: Driver) -> bool {
     let context = Context::new(core, image, launch, core.local.start);
     let mut frame = frame(&context, table);
     // SAFETY: it was compiled for this table; the frame outlives the call.
@@ -103,6 +103,7 @@ fn run_host_tasks(core: &Core, image: &Image, table: &Table, launch: u64, host_t
     if exit == Exit::Fault as i32 {
         core.fail(context.rank, &report::fault(&context, &frame.fault));
     }
+    exit == Exit::Done as i32
 }
 
 /// What the code of a rank gets.
@@ -148,7 +149,7 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     control.end();
 }
 
-/// Waits for the progress of peers; false if the world fails first.
+/// Waits for the progress of peers; false if the launch fails first.
 fn pass_gate(
     core: &Core,
     image: &Image,
@@ -165,7 +166,7 @@ fn pass_gate(
             core.check_peers(image, launch) || core.time_out(rank, elapsed, || report::gate(&context, purpose, elapsed))
         });
     }
-    !core.failed()
+    ready()
 }
 
 #[cfg(test)]

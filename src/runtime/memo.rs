@@ -1,4 +1,4 @@
-//! The tensors of the launch before. Engines pass the same ones again and again, and what was checked once still holds.
+//! The tensors and residents of the launch before. Engines pass the same ones again and again, and what was checked once still holds.
 
 use smallvec::SmallVec;
 
@@ -11,11 +11,15 @@ use crate::ir::builder::MAX_RANK;
 pub(super) struct Memo(Vec<Option<Seen>>);
 
 #[derive(Clone, Debug)]
-struct Seen {
-    address: usize,
-    dtype: DType,
-    shape: SmallVec<[i64; MAX_RANK]>,
-    strides: Option<SmallVec<[i64; MAX_RANK]>>,
+enum Seen {
+    Tensor {
+        address: usize,
+        dtype: DType,
+        shape: SmallVec<[i64; MAX_RANK]>,
+        strides: Option<SmallVec<[i64; MAX_RANK]>>,
+    },
+    /// By its number, which no other resident will have.
+    Resident(u64),
 }
 
 impl Memo {
@@ -29,6 +33,7 @@ impl Memo {
         self.0.len() == args.len()
             && self.0.iter().zip(args).all(|(seen, arg)| match (seen, arg) {
                 (Some(seen), Arg::Tensor(tensor)) => seen.is(tensor),
+                (Some(Seen::Resident(id)), Arg::Resident(resident)) => *id == resident.shards().id,
                 (None, Arg::Int(_) | Arg::Float(_) | Arg::Bool(_)) => true,
                 _ => false,
             })
@@ -40,6 +45,7 @@ impl Memo {
         if !args.iter().any(|arg| matches!(arg, Arg::Ranks(_))) {
             self.0.extend(args.iter().map(|arg| match arg {
                 Arg::Tensor(tensor) => Some(Seen::new(tensor)),
+                Arg::Resident(resident) => Some(Seen::Resident(resident.shards().id)),
                 _ => None,
             }));
         }
@@ -53,7 +59,7 @@ impl Memo {
 
 impl Seen {
     fn new(tensor: &TensorArg) -> Self {
-        Self {
+        Seen::Tensor {
             address: tensor.data.addr(),
             dtype: tensor.dtype,
             shape: SmallVec::from_slice(tensor.shape),
@@ -62,10 +68,11 @@ impl Seen {
     }
 
     fn is(&self, tensor: &TensorArg) -> bool {
-        self.address == tensor.data.addr()
-            && self.dtype == tensor.dtype
-            && *self.shape == *tensor.shape
-            && self.strides.as_deref() == tensor.strides
+        let Seen::Tensor { address, dtype, shape, strides } = self else { return false };
+        *address == tensor.data.addr()
+            && *dtype == tensor.dtype
+            && **shape == *tensor.shape
+            && strides.as_deref() == tensor.strides
     }
 }
 

@@ -5,8 +5,10 @@
 //! drives all ranks runs rank 0 on the calling thread and the others on threads that live as long as the world.
 //!
 //! A launch allocates nothing, takes no lock and makes no system call while nobody sleeps. What goes wrong on one rank
-//! is recorded where all ranks see it, ends the launch of every one of them with the same error, and stays.
+//! is recorded where all ranks see it, and ends the launch of every one of them with the same error. The next call
+//! recovers from that, unless the world has ended: a rank was lost, or somebody aborted.
 
+mod aligned;
 mod args;
 mod callback;
 mod cells;
@@ -19,7 +21,10 @@ mod fork;
 mod hooks;
 mod launch;
 mod memo;
+mod pools;
+mod recovery;
 mod report;
+mod resident;
 mod run;
 mod tasks;
 mod threads;
@@ -30,6 +35,7 @@ mod world;
 pub use args::{Arg, TensorArg};
 pub use callback::{Callback, CallbackContext, CallbackFn, View};
 pub use executable::{CompileOptions, Executable};
+pub use resident::Resident;
 pub use run::Run;
 pub use wait::WaitPolicy;
 pub use world::{MAX_CORES, MAX_RANKS, World, WorldOptions};

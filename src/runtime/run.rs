@@ -9,6 +9,8 @@ use super::args::{Arg, Table};
 use super::core::Core;
 use super::executable::Executable;
 use super::launch::launch;
+use super::recovery::Step;
+use super::resident::{InUse, Kept};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A launch that was submitted. Dropping it does not end the launch.
@@ -27,12 +29,14 @@ struct Outcome {
 struct Job {
     executable: Arc<Executable>,
     table: Table,
+    residents: Kept,
     outcome: Arc<Outcome>,
 }
 
 /// The runs of a world.
-#[derive(Default)]
 pub(super) struct Runs {
+    /// Most runs that may be pending.
+    most: usize,
     /// Runs that have not ended; a launch looks at it without the lock.
     pending: AtomicUsize,
     queue: Mutex<Queue>,
@@ -51,16 +55,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Executable {
-    /// Launches without blocking, after everything that was submitted to the world before. The memory of the arguments
-    /// is used until the run has ended. Collective in the sense that every rank launches or submits in the same order.
+    /// Launches without waiting for the end, after everything that was submitted to the world before. The memory of the
+    /// arguments is used until the run has ended. Blocks while as many runs as the world allows have not ended.
+    /// Collective in the sense that every rank launches or submits in the same order.
     pub fn submit(self: &Arc<Self>, args: &[Arg]) -> Result<Run> {
         let core = self.world.core();
         core.check_open()?;
         let mut table = self.image.signature.table();
+        let in_use = InUse::new(args)?;
         self.image.signature.bind(args, &mut table)?;
+        let residents = in_use.keep();
         let outcome = Arc::new(Outcome::default());
-        let job = Job { executable: self.clone(), table, outcome: outcome.clone() };
+        let job = Job { executable: self.clone(), table, residents, outcome: outcome.clone() };
         let mut queue = lock(&core.runs.queue);
+        while core.runs.pending.load(Ordering::Relaxed) >= core.runs.most && !queue.stopping {
+            queue = core.runs.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
         if queue.stopping {
             return Err(never_begun());
         }
@@ -106,6 +116,11 @@ impl Run {
 }
 
 impl Runs {
+    /// No runs yet, and never more than `most`.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, pending: AtomicUsize::new(0), queue: Mutex::default(), changed: Condvar::new() }
+    }
+
     /// There are runs that have not ended.
     pub(super) fn pending(&self) -> bool {
         self.pending.load(Ordering::Acquire) != 0
@@ -137,26 +152,34 @@ impl Runs {
                 }
             };
             drop(queue);
-            let Job { executable, table, outcome } = job;
-            let result = if begin { run(core, &executable, &table) } else { Err(never_begun()) };
-            {
-                let _queue = lock(&self.queue);
-                self.pending.fetch_sub(1, Ordering::Release);
+            let result = if begin { run(core, &job.executable, &job.table) } else { Err(never_begun()) };
+            // Ranks that are processes may have submitted more or fewer runs by now: only if none of those begins can
+            // they go on together.
+            let failed = result.is_err() && core.failed() && core.local.len() < core.nranks as usize;
+            let queued: Vec<Job> = if failed { lock(&self.queue).jobs.drain(..).collect() } else { Vec::new() };
+            for job in std::iter::once(job).chain(queued) {
+                self.end(job, result.clone());
             }
-            self.changed.notify_all();
-            // Before the outcome: whoever waited may expect the executable to be its own again.
-            drop(executable);
-            *lock(&outcome.result) = Some(result);
-            outcome.ended.notify_all();
         }
+    }
+
+    fn end(&self, job: Job, result: Result<()>) {
+        {
+            let _queue = lock(&self.queue);
+            self.pending.fetch_sub(1, Ordering::Release);
+        }
+        self.changed.notify_all();
+        let Job { executable, residents, outcome, .. } = job;
+        // Before the outcome: whoever waited may expect executable and residents to be its own again.
+        drop((executable, residents));
+        *lock(&outcome.result) = Some(result);
+        outcome.ended.notify_all();
     }
 }
 
 fn run(core: &Core, executable: &Executable, table: &Table) -> Result<()> {
-    let _turn = core.take_for_run()?;
-    // SAFETY: this thread has the world's turn.
-    let state = unsafe { &mut *executable.image.state.get() };
-    launch(core, &executable.image, table, &mut state.launches)
+    let _turn = core.take_for_run(Step::Launch(&executable.image))?;
+    launch(core, &executable.image, table)
 }
 
 fn never_begun() -> Error {

@@ -1,9 +1,10 @@
-//! The windows of an executable in symmetric memory, and how each launch gets them zeroed.
+//! The windows of an executable, or of a pool of them, in symmetric memory, and how each launch gets them zeroed.
 //!
 //! A rank's part begins with its [`Progress`]; then come the sets of windows. Fresh windows rotate through their sets as
 //! [`pld_sync::progress`] proves; persistent ones have one set that is zeroed on demand.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use pld_sync::{Horizon, Progress, Rotation};
@@ -33,6 +34,20 @@ pub(super) struct Windows {
     set_bytes: usize,
     /// Launches see what the launch before left.
     persistent: bool,
+    /// Launches that were begun; the holder of the world's turn changes it.
+    launches: AtomicU64,
+    /// Resets that were begun, likewise.
+    resets: AtomicU64,
+}
+
+/// What a recovery does with windows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repair {
+    /// Launches that will have been begun on every rank.
+    launches: u64,
+    resets: u64,
+    /// The windows were zeroed: ranks did not end the same launches and resets.
+    zeroed: bool,
 }
 
 impl Windows {
@@ -60,7 +75,17 @@ impl Windows {
         let rotation = Rotation { sets };
         let horizons = transport.local().map(|_| Horizon::new()).collect();
         let first = transport.local().start;
-        Ok(Self { memory, nranks: transport.nranks(), rotation, horizons, first, set_bytes: bytes, persistent })
+        Ok(Self {
+            memory,
+            nranks: transport.nranks(),
+            rotation,
+            horizons,
+            first,
+            set_bytes: bytes,
+            persistent,
+            launches: AtomicU64::new(0),
+            resets: AtomicU64::new(0),
+        })
     }
 
     /// Bytes between neighbouring ranks.
@@ -71,6 +96,23 @@ impl Windows {
     /// Launches keep what is in the windows.
     pub(super) fn persistent(&self) -> bool {
         self.persistent
+    }
+
+    /// Launches that were begun.
+    pub(super) fn launches(&self) -> u64 {
+        self.launches.load(Ordering::Relaxed)
+    }
+
+    /// A launch begins, for the holder of the world's turn.
+    pub(super) fn begin_launch(&self) {
+        self.launches.store(self.launches() + 1, Ordering::Relaxed);
+    }
+
+    /// A reset begins, for the holder of the world's turn; how many there were, with it.
+    pub(super) fn begin_reset(&self) -> u64 {
+        let resets = self.resets.load(Ordering::Relaxed) + 1;
+        self.resets.store(resets, Ordering::Relaxed);
+        resets
     }
 
     /// How far a rank is.
@@ -161,5 +203,40 @@ impl Windows {
         unsafe { self.set(rank, 0).write_bytes(0, self.set_bytes) };
         self.progress(rank).set_zeroed(times);
         board.open_gates(rank);
+    }
+
+    /// The ranks of this process come to a recovery. Then all ranks meet.
+    pub(super) fn come_to_recovery(&self, local: Range<u32>) {
+        let resets = self.resets.load(Ordering::Relaxed);
+        local.for_each(|rank| self.progress(rank).set_begun(self.launches(), resets));
+    }
+
+    /// Zeroes the copies of this process's ranks, if launches or resets ended on some ranks only, while all ranks are in
+    /// the recovery. Then all ranks meet again. What is decided here is the same on every rank, since nothing that it
+    /// depends on changes between the two meetings.
+    pub(super) fn repair(&self, local: Range<u32>) -> Repair {
+        let launches = self.all().map(|rank| rank.begun().0).max().unwrap_or(0);
+        let resets = self.all().map(|rank| rank.begun().1).max().unwrap_or(0);
+        let ended = |rank: &Progress| rank.done() == launches && (!self.persistent || rank.zeroed() == resets);
+        let zeroed = !self.all().all(ended);
+        if zeroed {
+            for rank in local {
+                // SAFETY: all sets are inside the rank's part, and no rank is in a launch.
+                unsafe { self.set(rank, 0).write_bytes(0, self.set_bytes * self.rotation.sets as usize) };
+            }
+        }
+        Repair { launches, resets, zeroed }
+    }
+
+    /// The recovery has ended: every rank counts from the same numbers on, and finds its windows as `repair` left them.
+    pub(super) fn recovered(&self, board: &Board, local: Range<u32>, repair: Repair) {
+        let Repair { launches, resets, zeroed } = repair;
+        self.launches.store(launches, Ordering::Relaxed);
+        self.resets.store(resets, Ordering::Relaxed);
+        for rank in local.filter(|_| zeroed) {
+            self.progress(rank).set_done(launches);
+            self.progress(rank).set_zeroed(if self.persistent { resets } else { launches });
+            board.open_gates(rank);
+        }
     }
 }

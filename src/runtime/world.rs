@@ -29,17 +29,20 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How a world behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorldOptions {
-    /// How long a rank waits for another in a launch before the launch fails. To compile, ranks wait at least 10 s.
+    /// How long a rank waits for another in a launch before the launch fails. To compile, and to recover from a failed
+    /// launch, ranks wait at least 10 s.
     pub timeout: Duration,
     /// How ranks wait.
     pub wait: WaitPolicy,
     /// Cores of each rank of this process, 1 to [`MAX_CORES`]. The first one is the launching thread.
     pub cores_per_rank: u32,
+    /// Most submitted runs that have not ended; another one waits for the oldest. At least 1.
+    pub runs: usize,
 }
 
 impl Default for WorldOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), wait: WaitPolicy::Auto, cores_per_rank: 1 }
+        Self { timeout: Duration::from_secs(30), wait: WaitPolicy::Auto, cores_per_rank: 1, runs: 64 }
     }
 }
 
@@ -85,10 +88,13 @@ impl World {
         if !(1..=MAX_CORES).contains(&cores) {
             return Err(Error::invalid(format!("ranks of {cores} cores; 1 to {MAX_CORES} are possible")));
         }
+        if options.runs == 0 {
+            return Err(Error::invalid("a world of 0 runs at a time; at least 1 is needed"));
+        }
         let board = Board::new(transport.allocate(Board::bytes(nranks), deadline)?, nranks);
         let crowded = nranks as usize * cores as usize > shared_cores(&*transport, deadline)?;
         let patience = Patience::new(options.wait, crowded);
-        let core = Arc::new(Core::new(transport, board, rank, options.timeout, patience, cores)?);
+        let core = Arc::new(Core::new(transport, board, rank, options, patience)?);
         let world = Arc::new(World { core, threads: Mutex::default() });
         // If one cannot be started, dropping the world ends the others.
         for rank in world.core.local.clone().skip(1) {
@@ -121,9 +127,9 @@ impl World {
         Ok(())
     }
 
-    /// Why the world has failed, if it has. A failed world stays failed.
+    /// The error that ended the world, if one has: `PeerLost`, `Aborted` or `Internal`. Others end a launch only.
     pub fn failure(&self) -> Option<Error> {
-        self.core.outcome().err()
+        self.core.end()
     }
 
     /// Leaves the world: nothing can be launched in it by this process any more. Whatever it still runs is ended, as a

@@ -247,7 +247,9 @@ fn unsatisfied_wait(cx: &mut Context, signal: &Signal, buffer: Buffer, signalled
     };
     cx.find(&rules::NEVER_NOTIFIED, signal.op, format!("no notify changes {cell}, so this wait never ends"))
         .note(note)
-        .hint(format!("let a rank notify it: notify {cell} @peer += 1"));
+        .hint(format!(
+            "let a rank notify it: notify {cell} @peer += 1; or a program that shares the window, in a pool"
+        ));
 }
 
 /// Cells that some signal touches.

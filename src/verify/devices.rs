@@ -79,7 +79,7 @@ fn shifted(cx: &Context, index: Scalar, by: Scalar, sign: i64) -> Option<String>
             cx.names.extent(of)
         }
         (None, ExtentData::World | ExtentData::Dim(_)) if by < 0 => {
-            format!("{} + {by}", cx.names.scalar(end)).replace("+ -", "- ")
+            format!("{} - {}", cx.names.scalar(end), by.unsigned_abs())
         }
         _ => return None,
     };

@@ -71,7 +71,7 @@ rules! {
     CHUNKS = "PLD-V043" Error "chunks": "A chunk size is negative, or a pipeline has no chunk sizes";
     SET_AND_ADD = "PLD-V044" Warning "set-and-add": "A signal cell is both set and added to";
     UNDRAINED_STORE = "PLD-V045" Warning "undrained-store": "A notify stands for a remote_store of an earlier task";
-    NEVER_NOTIFIED = "PLD-V046" Error "never-notified": "A wait on a cell that nothing in the program changes";
+    NEVER_NOTIFIED = "PLD-V046" Warning "never-notified": "A wait on a cell that nothing in the program changes";
     NEVER_WAITED = "PLD-V047" Warning "never-waited": "A window is notified, but nothing waits for it or reads it";
     UNPUBLISHED = "PLD-V048" Warning "unpublished": "A wait on a cell that is written, but never notified";
     MIXED_DOMAINS = "PLD-V049" Warning "mixed-domains": "One value is a peer in two domains that number their ranks differently";

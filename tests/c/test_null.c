@@ -126,6 +126,25 @@ int main(void) {
     CHECK(executable == NULL && run == NULL);
   }
   pld_executable_destroy(NULL);
+  {
+    pld_resident_t *resident = NULL;
+    pld_arg_t arg = pld_arg_resident(NULL);
+    char byte = 0;
+    INVALID(pld_resident_create(NULL, 0, PLD_DTYPE_F32, PLD_DIMS(1), &resident));
+    INVALID(pld_resident_create(world, 0, PLD_DTYPE_F32, NULL, 2, &resident));
+    INVALID(pld_resident_create(world, 0, PLD_DTYPE_F32, PLD_DIMS(1), NULL));
+    INVALID(pld_resident_create_stacked(NULL, PLD_DTYPE_F32, PLD_DIMS(1), &resident));
+    INVALID(pld_resident_create_stacked(world, PLD_DTYPE_F32, NULL, 1, &resident));
+    INVALID(pld_resident_create_stacked(world, PLD_DTYPE_F32, PLD_DIMS(1), NULL));
+    CHECK(resident == NULL && arg.resident == NULL);
+    INVALID(pld_resident_copy_in(NULL, 0, &byte, 1));
+    INVALID(pld_resident_copy_out(NULL, 0, &byte, 1));
+    CHECK_OK(pld_resident_create(world, 0, PLD_DTYPE_I8, PLD_DIMS(1), &resident));
+    INVALID(pld_resident_copy_in(resident, 0, NULL, 1));
+    INVALID(pld_resident_copy_out(resident, 0, NULL, 1));
+    pld_resident_destroy(resident);
+    pld_resident_destroy(NULL);
+  }
   INVALID(pld_run_wait(NULL, 0));
   CHECK(pld_run_done(NULL) == 0);
   pld_run_destroy(NULL);

@@ -115,7 +115,37 @@ static void outlives(void) {
   arg = tensor(&stay);
   CHECK_OK(pld_submit(x, &arg, 1, &run));
   pld_run_destroy(run);
-  CHECK_STATUS(PLD_ERR_TIMEOUT, pld_world_status(world));
+  CHECK_OK(pld_world_status(world));
+  pld_executable_destroy(x);
+  pld_world_destroy(world);
+}
+
+/* Each run has its own end, and one that fails does nothing to the others; submitting waits while two have not ended. */
+static void own_ends(void) {
+  pld_world_options_t options;
+  pld_world_t *world = NULL;
+  pld_executable_t *x;
+  pld_run_t *runs[9];
+  size_t i;
+  CHECK_OK(pld_world_options_init(&options, sizeof options));
+  options.nranks = 2;
+  options.timeout_us = 100000;
+  options.max_runs = 2;
+  CHECK_OK(pld_world_create(&options, &world));
+  x = compiled(world);
+  for (i = 0; i < COUNT(runs); i++) {
+    pld_arg_t arg = tensor(i % 3 == 1 ? &stay : &go);
+    CHECK_OK(pld_submit(x, &arg, 1, &runs[i]));
+  }
+  for (i = 0; i < COUNT(runs); i++) {
+    if (i % 3 == 1) {
+      CHECK_STATUS(PLD_ERR_TIMEOUT, pld_run_wait(runs[i], -1));
+      CHECK_ERROR("sig[0, 0] >= 1");
+    } else {
+      CHECK_OK(pld_run_wait(runs[i], -1));
+    }
+    pld_run_destroy(runs[i]);
+  }
   pld_executable_destroy(x);
   pld_world_destroy(world);
 }
@@ -126,6 +156,7 @@ int main(void) {
   in_order();
   aborted();
   outlives();
+  own_ends();
   CHECK(pld_run_done(NULL) == 0);
   return 0;
 }

@@ -5,9 +5,12 @@ mod arguments;
 mod documents;
 mod domains;
 mod losses;
+mod pools;
 mod processes;
 mod programs;
 mod ranks;
+mod recovery;
+mod residents;
 mod tasks;
 mod threads;
 mod timeouts;
@@ -16,7 +19,14 @@ use ranks::Scenario;
 
 /// All scenarios of rank processes, by name.
 fn scenario(name: &str) -> Scenario {
-    let tables = [processes::SCENARIOS, losses::SCENARIOS, timeouts::SCENARIOS];
+    let tables = [
+        processes::SCENARIOS,
+        losses::SCENARIOS,
+        timeouts::SCENARIOS,
+        recovery::SCENARIOS,
+        pools::SCENARIOS,
+        residents::SCENARIOS,
+    ];
     let found = tables.into_iter().flatten().find(|(candidate, _)| *candidate == name);
     found.unwrap_or_else(|| panic!("no scenario {name}")).1
 }

@@ -152,9 +152,13 @@ host (xs: tensor[world, 4] i32 in, outs: tensor[world, 1] i32 out, offset: i64, 
 ";
 
 pub fn compile(text: &str, world: &Arc<World>, persistent: bool) -> Result<Arc<Executable>> {
+    compile_with(text, world, &CompileOptions { persistent, ..CompileOptions::default() })
+}
+
+pub fn compile_with(text: &str, world: &Arc<World>, options: &CompileOptions) -> Result<Arc<Executable>> {
     let name = text.trim().lines().next().unwrap().trim_start_matches("program ");
     let program = parse(text, &format!("{name}.pld")).unwrap_or_else(|d| panic!("{}", d[0]));
-    Executable::compile(&program, world, &CompileOptions { persistent, ..CompileOptions::default() })
+    Executable::compile(&program, world, options)
 }
 
 /// Element types of tests.

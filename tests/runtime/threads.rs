@@ -1,6 +1,7 @@
 //! Worlds whose ranks are threads of this process.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pld::error::ErrorKind;
@@ -155,6 +156,33 @@ fn runs_come_in_order() {
     }
 }
 
+/// With two runs in flight a third is not submitted until one has ended.
+#[test]
+fn runs_in_flight_are_limited() {
+    let world = World::create(2, &WorldOptions { runs: 2, ..WorldOptions::default() }).unwrap();
+    let exe = compile(MOE, &world, false).unwrap();
+    let submitted = AtomicBool::new(false);
+    let mut sums = [[0; 2]; 3];
+    let [first, second, third] = &mut sums;
+    let endless = [exe.submit(&moe(first, 1, 0, 5)).unwrap(), exe.submit(&moe(second, 1, 0, 5)).unwrap()];
+    std::thread::scope(|s| {
+        let other = s.spawn(|| {
+            let run = exe.submit(&moe(third, 1, 0, 1));
+            submitted.store(true, Ordering::Relaxed);
+            run
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!submitted.load(Ordering::Relaxed) && !endless[0].done());
+        world.abort(6).unwrap();
+        // It comes in time to be a run that ends, or is told at once.
+        let ended = other.join().unwrap().and_then(|run| run.wait(None));
+        assert_eq!(ended.unwrap_err().kind, ErrorKind::Aborted);
+    });
+    endless.iter().for_each(|run| assert_eq!(run.wait(None).unwrap_err().kind, ErrorKind::Aborted));
+    let none = World::create(2, &WorldOptions { runs: 0, ..WorldOptions::default() }).unwrap_err();
+    assert_eq!(none.message, "a world of 0 runs at a time; at least 1 is needed");
+}
+
 #[test]
 fn a_run_that_waits_times_out_for_the_caller_and_ends_with_the_world() {
     let world = world(2);
@@ -217,7 +245,9 @@ fn faults_are_explained() {
         let right = format!("rank 0: {what}\n    at pick_step (faults.pld:{line}), launch 2 of 'faults'");
         assert_eq!((error.kind, error.message), (kind, right));
         assert_eq!(out, [4], "nothing is written");
-        assert_eq!(world.failure().unwrap().kind, kind);
+        assert_eq!(world.failure(), None);
+        exe.launch(&[tensor(&mut x, &[1, 4]), tensor(&mut out, &[1, 1]), Arg::Int(1), Arg::Int(3)]).unwrap();
+        assert_eq!(out, [2]);
     }
 }
 

@@ -104,11 +104,11 @@ fn who_is_missing_rank(me: &Rank) -> Result<String> {
     if me.rank() == 0 {
         me.hear("late");
     }
-    // Rank 3 computes until the others have failed, and some time more.
+    // Rank 3 computes until the others have failed, and some time more. It ends well, as rank 4 does before.
     let work = if me.rank() == 3 { 1_000_000_000 } else { 0 };
     let expected = [0, 7, 9, 0, 0][me.rank() as usize];
     launch(0, work, expected)?;
-    if me.rank() == 4 {
+    if me.rank() >= 3 {
         me.hear("late");
         launch(0, 0, 0)?;
     }

@@ -24,12 +24,14 @@ use crate::atomic::{AtomicU64, Ordering};
 pub struct Progress {
     done: AtomicU64,
     zeroed: AtomicU64,
+    begun: AtomicU64,
+    resets: AtomicU64,
 }
 
 impl Progress {
     /// At the beginning.
     pub fn new() -> Self {
-        Self { done: AtomicU64::new(0), zeroed: AtomicU64::new(0) }
+        Self { done: AtomicU64::new(0), zeroed: AtomicU64::new(0), begun: AtomicU64::new(0), resets: AtomicU64::new(0) }
     }
 
     /// Launches that the rank has done.
@@ -54,6 +56,17 @@ impl Progress {
     #[inline]
     pub fn set_zeroed(&self, zeroings: u64) {
         self.zeroed.store(zeroings, Ordering::Release);
+    }
+
+    /// Launches and resets that the rank had begun when it came to a recovery, in which all ranks meet.
+    pub fn begun(&self) -> (u64, u64) {
+        (self.begun.load(Ordering::Acquire), self.resets.load(Ordering::Acquire))
+    }
+
+    /// The rank comes to a recovery, with so many launches and resets begun.
+    pub fn set_begun(&self, launches: u64, resets: u64) {
+        self.begun.store(launches, Ordering::Release);
+        self.resets.store(resets, Ordering::Release);
     }
 }
 

@@ -5,7 +5,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::lane::Job;
 use crate::error::{Error, ErrorKind, Result};
-use crate::runtime::executable::Scratch;
+use crate::runtime::aligned::Aligned;
 use crate::runtime::hooks::Pending;
 
 /// Bytes of a stack. Arrays of tasks have at most a page each here; pages that are not touched cost nothing.
@@ -37,7 +37,7 @@ pub(in crate::runtime) type Stop = Yielder<Resume, Event>;
 /// A stack, and memory for the tiles of a task on it.
 pub(super) struct Fiber {
     coroutine: Coroutine<Resume, Event, ()>,
-    scratch: Scratch,
+    scratch: Aligned,
     /// Its block has not ended.
     busy: bool,
 }
@@ -52,13 +52,13 @@ impl Fiber {
                 resume = stop.suspend(Event::Ended(exit));
             }
         });
-        Ok(Self { coroutine, scratch: Scratch::new(0)?, busy: false })
+        Ok(Self { coroutine, scratch: Aligned::new(0, "tiles")?, busy: false })
     }
 
     /// Runs a block until it ends or waits.
     pub fn run(&mut self, mut job: Job, scratch_bytes: usize) -> Result<Event> {
         if self.scratch.bytes() < scratch_bytes {
-            self.scratch = Scratch::new(scratch_bytes)?;
+            self.scratch = Aligned::new(scratch_bytes, "tiles")?;
         }
         job.set_scratch(self.scratch.as_ptr());
         Ok(self.resume(Resume::Run(job)))

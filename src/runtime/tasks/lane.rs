@@ -10,7 +10,7 @@ use super::graph::Block;
 use super::{Shared, Tasks};
 use crate::codegen::cpu::abi::{Exit, Frame, NO_FAULT};
 use crate::error::Result;
-use crate::runtime::executable::Scratch;
+use crate::runtime::aligned::Aligned;
 use crate::runtime::hooks::{Context, Pending, guarded};
 use crate::runtime::report;
 use crate::runtime::wait::SLICE;
@@ -91,7 +91,7 @@ pub(in crate::runtime) struct Lane {
     idle: Vec<Fiber>,
     blocked: Vec<Blocked>,
     /// Tile memory for tasks on the stack of the core's thread; of a further core.
-    scratch: Option<Scratch>,
+    scratch: Option<Aligned>,
 }
 
 // SAFETY: a fiber that does not run may go on in another thread: what is on its stack belongs to no thread.
@@ -184,7 +184,7 @@ impl Lane {
             // SAFETY: the frame outlives the block.
             None if self.number == 0 => unsafe { (*job.ground.frame).scratch },
             Some(scratch) if scratch.bytes() >= bytes => scratch.as_ptr(),
-            scratch => scratch.insert(Scratch::new(bytes)?).as_ptr(),
+            scratch => scratch.insert(Aligned::new(bytes, "tiles")?).as_ptr(),
         };
         job.set_scratch(scratch);
         Ok(Event::Ended(job.run(None)))

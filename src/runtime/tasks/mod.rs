@@ -165,12 +165,12 @@ impl Tasks {
         let main = unsafe { &mut *self.main.get() };
         loop {
             main.work(self, Some(ground));
-            if context.core.failed() {
-                return false;
-            }
             if self.with(|shared| shared.graph.live()) == 0 {
                 frame.live = self.at_rest();
                 return true;
+            }
+            if context.core.failed() {
+                return false;
             }
             main.wait(self, context, context.core.board.bell(context.rank));
         }
