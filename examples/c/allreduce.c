@@ -5,12 +5,9 @@
  *   build/examples/allreduce --print                  two ranks, threads of this process
  *   build/examples/allreduce --ranks 4 --processes    four ranks, a process each
  */
-#include "processes.h"
+#include "exchange.h"
 
-#include <string.h>
-#include <time.h>
-
-enum { SIZE = 256, WARM_UP = 200, LAUNCHES = 2000 };
+enum { SIZE = 256, WARM_UP = 200 };
 
 static pld_program_t *allreduce_program(void) {
   pld_program_t *p = pld_program_create("l3_allreduce");
@@ -60,105 +57,42 @@ static pld_program_t *allreduce_program(void) {
                         pld_of_tensor(pld_window(p, signal_buf, PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1))),
                         pld_of_scalar(r)));
   pld_ranks_end(p);
-  OK(pld_program_finish(p, example_diagnostic, NULL));
   return p;
 }
 
-static double microseconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Launches in a world, for the ranks that this process drives: all of them, or its own. */
-static void run(const pld_program_t *p, pld_world_t *world) {
-  uint32_t nranks = pld_world_nranks(world), rank, first = 0, driven = nranks;
-  int32_t own = pld_world_rank(world);
+static void run(const pld_program_t *p, const ranks_t *ranks) {
   pld_executable_t *executable;
   pld_arg_t args[2];
-  double *times = (double *)malloc(sizeof *times * LAUNCHES);
-  float *inputs, *outputs;
-  size_t i, launch;
-  if (own >= 0) {
-    first = (uint32_t)own;
-    driven = 1;
-  }
-  inputs = (float *)malloc(sizeof *inputs * driven * SIZE);
-  outputs = (float *)malloc(sizeof *outputs * driven * SIZE);
-  if (times == NULL || inputs == NULL || outputs == NULL) exit(1);
-
-  OK(pld_compile(p, world, NULL, &executable));
-  if (own >= 0) {
-    args[0] = pld_arg_tensor(inputs, PLD_DTYPE_F32, PLD_DIMS(1, SIZE));
-    args[1] = pld_arg_tensor(outputs, PLD_DTYPE_F32, PLD_DIMS(1, SIZE));
-  } else {
-    args[0] = pld_arg_tensor(inputs, PLD_DTYPE_F32, PLD_DIMS(nranks, 1, SIZE));
-    args[1] = pld_arg_tensor(outputs, PLD_DTYPE_F32, PLD_DIMS(nranks, 1, SIZE));
-  }
-  for (launch = 0; launch < WARM_UP + LAUNCHES; launch++) {
+  double *times = (double *)zeroed(ranks->launches, sizeof *times);
+  float *inputs = (float *)ranks_parts(ranks, SIZE, sizeof *inputs);
+  float *outputs = (float *)ranks_parts(ranks, SIZE, sizeof *outputs);
+  uint32_t launch, rank;
+  size_t i;
+  OK(pld_compile(p, ranks->world, NULL, &executable));
+  args[0] = ranks_arg(ranks, inputs, PLD_DTYPE_F32, 1, SIZE);
+  args[1] = ranks_arg(ranks, outputs, PLD_DTYPE_F32, 1, SIZE);
+  for (launch = 0; launch < WARM_UP + ranks->launches; launch++) {
     double begin;
     /* Small whole numbers, so that sums are exact whatever the order. */
-    for (i = 0; i < driven * SIZE; i++) {
-      inputs[i] = (float)(100 * (first + i / SIZE) + i % SIZE + launch % 7);
+    for (i = 0; i < ranks->driven * SIZE; i++) {
+      inputs[i] = (float)(100 * (ranks->first + i / SIZE) + i % SIZE + launch % 7);
       outputs[i] = -1;
     }
     begin = microseconds();
     OK(pld_launch(executable, args, 2));
     if (launch >= WARM_UP) times[launch - WARM_UP] = microseconds() - begin;
-    for (i = 0; i < driven * SIZE; i++) {
+    for (i = 0; i < ranks->driven * SIZE; i++) {
       double sum = 0;
-      for (rank = 0; rank < nranks; rank++) sum += (double)(100 * rank + i % SIZE + launch % 7);
-      example_check("sum", first + (uint32_t)(i / SIZE), i % SIZE, outputs[i], sum);
+      for (rank = 0; rank < ranks->nranks; rank++) sum += (double)(100 * rank + i % SIZE + launch % 7);
+      example_check("sum", ranks->first + (uint32_t)(i / SIZE), i % SIZE, outputs[i], sum);
     }
   }
-  qsort(times, LAUNCHES, sizeof *times, ascending);
-  if (first == 0) {
-    printf("%u ranks, %s: element 1 is %g on rank 0, %d launches of %d floats checked\n", nranks,
-           own >= 0 ? "processes" : "threads", outputs[1], WARM_UP + LAUNCHES, SIZE);
-    printf("time per launch: median %.2f us, best %.2f us\n", times[LAUNCHES / 2], times[0]);
-  }
+  ranks_times(ranks, "all-reduce of 256 floats", times, ranks->launches);
   free(times);
   free(inputs);
   free(outputs);
   pld_executable_destroy(executable);
 }
 
-int main(int argc, char **argv) {
-  uint32_t nranks = 2;
-  int processes = 0, print = 0, i;
-  pld_program_t *p;
-  pld_world_t *world;
-  for (i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--processes") == 0) {
-      processes = 1;
-    } else if (strcmp(argv[i], "--print") == 0) {
-      print = 1;
-    } else if (strcmp(argv[i], "--ranks") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0) {
-      nranks = (uint32_t)atoi(argv[++i]);
-    } else {
-      fprintf(stderr, "usage: allreduce [--ranks N] [--processes] [--print]\n");
-      return 2;
-    }
-  }
-
-  p = allreduce_program();
-  if (!processes_is_rank()) {
-    if (print) OK(pld_program_print(p, example_write, stdout));
-    fflush(stdout);
-    if (processes) {
-      pld_program_destroy(p);
-      return processes_start(argv, nranks);
-    }
-  }
-  world = processes_is_rank() ? processes_join() : example_threads(nranks);
-  run(p, world);
-  pld_world_destroy(world);
-  pld_program_destroy(p);
-  if (processes_is_rank() && example_wrong == 0) return 0;
-  return example_result("allreduce");
-}
+int main(int argc, char **argv) { return exchange_main(argc, argv, "allreduce", 2000, allreduce_program, run); }

@@ -59,9 +59,13 @@ static inline float example_value(uint32_t rank, size_t place) {
 static int example_wrong = 0;
 
 /* Counts a wrong result, and shows the first ones. */
-static inline void example_check(const char *what, uint32_t rank, size_t place, double got, double expected) {
-  if (fabs(got - expected) <= 1e-8 + 1e-5 * fabs(expected)) return;
+static inline void example_is_wrong(const char *what, uint32_t rank, size_t place, double got, double expected) {
   if (example_wrong++ < 5) fprintf(stderr, "%s: rank %u, element %zu is %g, not %g\n", what, rank, place, got, expected);
+}
+
+/* The result is right but for rounding. */
+static inline void example_check(const char *what, uint32_t rank, size_t place, double got, double expected) {
+  if (!(fabs(got - expected) <= 1e-8 + 1e-5 * fabs(expected))) example_is_wrong(what, rank, place, got, expected);
 }
 
 /* The example's last line and exit code. */

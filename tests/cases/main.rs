@@ -3,6 +3,8 @@
 //! Numbers are those of the project's list of cases. Cases about the C interface, the transports and dying processes are
 //! tested beside those parts; these are the ones that a program shows.
 
+mod collectives;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,0 +1,124 @@
+//! Exchanges as engines run them: programs of `examples/pld` and vector F, many launches on the same windows, checked
+//! against a reference that is computed on the host.
+#![allow(missing_docs, reason = "a test is its own documentation")]
+
+mod cp;
+mod data;
+mod moe;
+mod ranked;
+mod tp;
+mod vector_f;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pld::ir;
+use pld::runtime::{Callback, CallbackFn, CompileOptions, Executable, World, WorldOptions};
+use pld::transport::shm::{Bootstrap, ShmOptions};
+use pld_test_ranks::{DEADLINE, Job};
+
+/// Launches an exchange in a world many times, and checks what came of it.
+type Scenario = fn(&Arc<World>);
+
+/// Scenarios that also run between processes.
+const SCENARIOS: &[(&str, Scenario)] = &[
+    ("moe", moe::layers),
+    ("vector_f", vector_f::small),
+    ("vector_f_full", vector_f::full),
+    ("cp", cp::epochs),
+    ("tp", tp::layers),
+];
+
+/// The program with other sizes: each of `sizes` takes the place of a constant.
+fn program(text: &str, sizes: &[(&str, i64)]) -> ir::Program {
+    let mut text = text.to_owned();
+    for (name, value) in sizes {
+        let (head, rest) = text.split_once(&format!("const {name} = ")).unwrap_or_else(|| panic!("no const {name}"));
+        let (_, tail) = rest.split_once('\n').expect("a line ends");
+        text = format!("{head}const {name} = {value}\n{tail}");
+    }
+    ir::parse::parse(&text, "exchange.pld").unwrap_or_else(|mistakes| panic!("{}", mistakes[0]))
+}
+
+/// Compiled with windows that stay, and with the engine's function of this name.
+fn compile(program: &ir::Program, world: &Arc<World>, function: Option<(&str, CallbackFn)>) -> Arc<Executable> {
+    let callback = |function| Callback { function, user_data: std::ptr::null_mut() };
+    let callbacks = function.into_iter().map(|(name, function)| (name.into(), callback(function))).collect();
+    compile_with(program, world, &CompileOptions { persistent: true, callbacks, ..CompileOptions::default() })
+}
+
+fn compile_with(program: &ir::Program, world: &Arc<World>, options: &CompileOptions) -> Arc<Executable> {
+    Executable::compile(program, world, options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn threads(nranks: u32, cores_per_rank: u32) -> Arc<World> {
+    World::create(nranks, &WorldOptions { cores_per_rank, ..WorldOptions::default() }).unwrap()
+}
+
+fn over_processes(scenario: &str, nranks: u32) {
+    for outcome in Job::start(scenario, nranks).outcomes() {
+        assert_eq!(outcome.done(), "");
+    }
+}
+
+/// Not a test of its own: what each process of `over_processes` runs.
+#[test]
+fn rank_process() {
+    pld_test_ranks::rank_process(|name, me| {
+        let options = ShmOptions {
+            bootstrap: Bootstrap::File(me.meeting_place().join("world")),
+            rank: Some(me.rank()),
+            nranks: Some(me.nranks()),
+            deadline: Instant::now() + DEADLINE,
+            agreement: Vec::new(),
+        };
+        let world = World::join(&options, &WorldOptions::default()).unwrap();
+        let scenario = SCENARIOS.iter().find(|(candidate, _)| *candidate == name).expect("a scenario").1;
+        scenario(&world);
+        Ok(String::new())
+    });
+}
+
+macro_rules! suite {
+    ($($scenario:ident = $run:path: threads [$($threads:ident($nranks:literal, $cores:literal))*]
+        processes [$($processes:ident($size:literal))*];)*) => {$(
+        mod $scenario {
+            $(
+                #[test]
+                fn $threads() {
+                    $run(&super::super::threads($nranks, $cores));
+                }
+            )*
+            $(
+                #[test]
+                fn $processes() {
+                    super::super::over_processes(stringify!($scenario), $size);
+                }
+            )*
+        }
+    )*};
+}
+
+mod suites {
+    suite! {
+        moe = super::super::moe::layers:
+            threads [one_rank(1, 1) two_ranks(2, 1) three_ranks(3, 1) four_ranks(4, 1) eight_ranks(8, 1)
+                two_ranks_three_cores(2, 3) four_ranks_two_cores(4, 2)]
+            processes [two_processes(2) three_processes(3) four_processes(4) eight_processes(8)];
+        vector_f = super::super::vector_f::small:
+            threads [one_rank(1, 1) two_ranks(2, 1) three_ranks(3, 1) four_ranks(4, 1) eight_ranks(8, 1)
+                three_ranks_three_cores(3, 3)]
+            processes [two_processes(2) three_processes(3) four_processes(4) eight_processes(8)];
+        vector_f_full = super::super::vector_f::full:
+            threads [two_ranks(2, 1) four_ranks(4, 1)]
+            processes [two_processes(2) four_processes(4)];
+        cp = super::super::cp::epochs:
+            threads [one_rank(1, 1) two_ranks(2, 1) three_ranks(3, 1) four_ranks(4, 1) eight_ranks(8, 1)
+                four_ranks_three_cores(4, 3)]
+            processes [two_processes(2) three_processes(3) four_processes(4) eight_processes(8)];
+        tp = super::super::tp::layers:
+            threads [one_rank(1, 1) two_ranks(2, 1) three_ranks(3, 1) four_ranks(4, 1) eight_ranks(8, 1)
+                two_ranks_two_cores(2, 2) four_ranks_two_cores(4, 2)]
+            processes [two_processes(2) three_processes(3) four_processes(4) eight_processes(8)];
+    }
+}
