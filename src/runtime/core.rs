@@ -13,6 +13,7 @@ use super::control::Board;
 use super::executable::Image;
 use super::failure::LAST_EPOCH;
 use super::fork::ForkGuard;
+use super::line::Line;
 use super::pools::Pools;
 use super::recovery::Step;
 use super::run::Runs;
@@ -61,7 +62,7 @@ pub(super) struct Core {
     reported: AtomicU64,
     /// One a rank of this process.
     tasks: Box<[Tasks]>,
-    turn: AtomicU32,
+    turn: Line<AtomicU32>,
     /// When a launch looked for lost peers last.
     looked: AtomicU64,
     images: Mutex<Images>,
@@ -98,7 +99,7 @@ impl Core {
             epoch: AtomicU64::new(0),
             reported: AtomicU64::new(0),
             tasks: local.clone().map(|rank| Tasks::new(rank, options.cores_per_rank)).collect(),
-            turn: AtomicU32::new(FREE),
+            turn: Line(AtomicU32::new(FREE)),
             looked: AtomicU64::new(0),
             images: Mutex::default(),
             local,

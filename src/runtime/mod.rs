@@ -20,6 +20,7 @@ mod failure;
 mod fork;
 mod hooks;
 mod launch;
+mod line;
 mod memo;
 mod pools;
 mod recovery;

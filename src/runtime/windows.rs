@@ -10,6 +10,7 @@ use std::time::Instant;
 use pld_sync::{Horizon, Progress, Rotation};
 
 use super::control::Board;
+use super::line::Line;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::{Memory, Transport};
 
@@ -35,7 +36,7 @@ pub(super) struct Windows {
     /// Launches see what the launch before left.
     persistent: bool,
     /// Launches that were begun; the holder of the world's turn changes it.
-    launches: AtomicU64,
+    launches: Line<AtomicU64>,
     /// Resets that were begun, likewise.
     resets: AtomicU64,
 }
@@ -83,7 +84,7 @@ impl Windows {
             first,
             set_bytes: bytes,
             persistent,
-            launches: AtomicU64::new(0),
+            launches: Line::default(),
             resets: AtomicU64::new(0),
         })
     }
