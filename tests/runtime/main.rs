@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "a test is its own documentation")]
 
 mod arguments;
+mod dispatches;
 mod documents;
 mod domains;
 mod losses;
@@ -26,6 +27,7 @@ fn scenario(name: &str) -> Scenario {
         recovery::SCENARIOS,
         pools::SCENARIOS,
         residents::SCENARIOS,
+        tasks::SCENARIOS,
     ];
     let found = tables.into_iter().flatten().find(|(candidate, _)| *candidate == name);
     found.unwrap_or_else(|| panic!("no scenario {name}")).1

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use pld::error::{Error, ErrorKind};
+use pld::error::{Error, ErrorKind, Result};
 use pld::ir::parse::parse;
 use pld::runtime::{Arg, Callback, CallbackContext, CompileOptions, Executable, World, WorldOptions};
 use proptest::prelude::*;
 
 use crate::programs::{compile, tensor};
+use crate::ranks::{Job, Join, Rank, Scenario};
+
+pub const SCENARIOS: &[(&str, Scenario)] = &[("deferred", deferred_rank)];
 
 fn world(nranks: u32, cores_per_rank: u32) -> Arc<World> {
     let options = WorldOptions { timeout: Duration::from_secs(20), cores_per_rank, ..WorldOptions::default() };
@@ -125,6 +128,33 @@ fn deferred_completions_saturate() {
             deferred(nranks, cores, waiters, &[1, 2, 3]);
         }
     }
+}
+
+/// A20 between processes. Windows are fresh, so no rank overwrites what another one still reads.
+#[test]
+fn deferred_completions_between_processes() {
+    for nranks in [2, 3, 4] {
+        for (rank, outcome) in Job::start("deferred", nranks).outcomes().iter().enumerate() {
+            assert_eq!(outcome.done(), "right", "rank {rank} of {nranks}");
+        }
+    }
+}
+
+fn deferred_rank(me: &Rank) -> Result<String> {
+    const WAITERS: usize = 48;
+    let cores_per_rank = if me.rank() == 1 { 2 } else { 1 };
+    let world = me.join(&WorldOptions { cores_per_rank, ..WorldOptions::default() })?;
+    let exe = compile(&DEFERRED.replace("{W}", &WAITERS.to_string()), &world, false)?;
+    let tag = ((me.rank() + me.nranks() - 1) % me.nranks()) as i32 + 1;
+    for epoch in 1..=50 {
+        let mut input: Vec<i32> = (0..8).map(|lane| if lane == 0 { epoch } else { me.rank() as i32 + 1 }).collect();
+        let mut out = vec![-1; WAITERS * 8];
+        let shape = [WAITERS as i64, 8];
+        exe.launch(&[tensor(&mut input, &[1, 8]), tensor(&mut out, &shape), Arg::Int(epoch.into())])?;
+        let right = [epoch, tag, tag, tag, tag, tag, tag, tag];
+        out.chunks(8).for_each(|row| assert_eq!(row, right, "epoch {epoch} of rank {}", me.rank()));
+    }
+    Ok("right".into())
 }
 
 /// A21.

@@ -105,7 +105,7 @@ impl Lane {
     /// Runs what can run, until nothing can and nothing waits here any more.
     pub fn finish(&mut self, tasks: &Tasks, bell: &Bell) {
         loop {
-            self.work(tasks, None);
+            self.work(tasks, None, None);
             let Some(first) = self.blocked.first() else { return };
             let ground = first.job.ground;
             // SAFETY: it outlives the block that waits.
@@ -121,17 +121,29 @@ impl Lane {
         context.core.patience.spin(|| context.core.failed() || arrived());
     }
 
-    /// Runs what can run, until nothing can. `own` is the launch that this core's own thread has begun.
-    pub fn work(&mut self, tasks: &Tasks, own: Option<Ground>) {
+    /// Runs what can run, until nothing can. `own` is the launch that this core's own thread has begun; `first` is a block
+    /// of it that has been taken already.
+    pub fn work(&mut self, tasks: &Tasks, own: Option<Ground>, first: Option<Block>) {
+        let mut next = first.zip(own);
         loop {
+            let ended = next.and_then(|(block, ground)| self.run(block, ground));
             self.resume_arrived(tasks);
-            let next = tasks.with(|shared| {
+            // One visit to the graph for the block that has ended and the one that comes.
+            let visit = |shared: &mut Shared| {
+                if let Some((job, exit)) = &ended {
+                    shared.end(job.block, *exit);
+                }
                 shared.graph.poll();
                 let block = shared.graph.take()?;
                 Some((block, own.or(shared.ground).expect("a task has a launch")))
-            });
-            let Some((block, ground)) = next else { return };
-            self.run(tasks, block, ground);
+            };
+            next = match &ended {
+                Some((job, _)) => tasks.change(job.context().core, visit),
+                None => tasks.with(visit),
+            };
+            if next.is_none() {
+                return;
+            }
         }
     }
 
@@ -150,12 +162,13 @@ impl Lane {
             let Blocked { mut fiber, job, .. } = self.blocked.swap_remove(at);
             let event = fiber.resume(resume);
             if let Event::Ended(exit) = self.keep(fiber, job, event) {
-                self.ended(tasks, &job, exit);
+                tasks.change(job.context().core, |shared| shared.end(job.block, exit));
             }
         }
     }
 
-    fn run(&mut self, tasks: &Tasks, block: Block, ground: Ground) {
+    /// Runs a block until it ends, with its exit, or waits.
+    fn run(&mut self, block: Block, ground: Ground) -> Option<(Job, i32)> {
         let job = Job { ground, block, lane: self.number, scratch: std::ptr::null_mut() };
         // SAFETY: it outlives the block.
         let context = unsafe { &*ground.context };
@@ -167,11 +180,11 @@ impl Lane {
             self.run_here(job)
         };
         match begun {
-            Ok(Event::Ended(exit)) => self.ended(tasks, &job, exit),
-            Ok(Event::Blocked(_)) => {}
+            Ok(Event::Ended(exit)) => Some((job, exit)),
+            Ok(Event::Blocked(_)) => None,
             Err(error) => {
                 context.core.fail(context.rank, &error);
-                self.ended(tasks, &job, Exit::Failed as i32);
+                Some((job, Exit::Failed as i32))
             }
         }
     }
@@ -205,16 +218,6 @@ impl Lane {
         event
     }
 
-    fn ended(&mut self, tasks: &Tasks, job: &Job, exit: i32) {
-        tasks.change(job.context().core, |shared| {
-            if exit == Exit::Done as i32 {
-                shared.graph.end_block(job.block.node);
-            } else {
-                shared.graph.give_up_block();
-            }
-        });
-    }
-
     /// Waits until there may be something to do, or the launch fails; fails it if that takes too long.
     pub fn wait(&mut self, tasks: &Tasks, context: &Context, bell: &Bell) {
         let core = context.core;
@@ -223,7 +226,7 @@ impl Lane {
             core.failed()
                 || tasks.ready.load(Ordering::Acquire) > 0
                 || self.blocked.iter().any(Blocked::arrived)
-                || main && tasks.with(|s| s.graph.live() == 0 || s.graph.deferred().iter().any(|d| d.arrived()))
+                || main && (tasks.live() == 0 || tasks.with(|s| s.graph.deferred().iter().any(|d| d.arrived())))
         };
         if core.patience.spin(over) {
             return;

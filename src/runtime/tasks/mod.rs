@@ -16,13 +16,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pld_sync::Bell;
 
 pub(super) use fiber::{Event, Resume, Stop};
+use graph::Block;
 pub(super) use graph::{Cause, Graph, Submission};
 pub(super) use lane::Ground;
 use lane::Lane;
 
 use super::core::Core;
 use super::hooks::{Context, Pending};
-use crate::codegen::cpu::abi::{Frame, SUBMIT_FAILED};
+use crate::codegen::cpu::abi::{Exit, Frame, SUBMIT_FAILED};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Submission pauses when there are twice as many pending tasks, and at each doubling: what the first ones wait for may
@@ -38,6 +39,8 @@ pub(super) struct Tasks {
     shared: Mutex<Shared>,
     /// Number of tasks with blocks to run; a look costs no lock.
     ready: AtomicUsize,
+    /// Number of tasks that have not ended, likewise.
+    live: AtomicUsize,
     /// Rings when a further core may have something to do.
     work: Bell,
     /// Of this rank, the launching thread included.
@@ -62,6 +65,17 @@ struct Shared {
 // SAFETY: a frame is read only here, while what it points to outlives the launch.
 unsafe impl Send for Shared {}
 
+impl Shared {
+    /// A block has ended.
+    fn end(&mut self, block: Block, exit: i32) {
+        if exit == Exit::Done as i32 {
+            self.graph.end_block(block.node);
+        } else {
+            self.graph.give_up_block();
+        }
+    }
+}
+
 impl Tasks {
     /// For a rank and so many cores.
     pub(super) fn new(rank: u32, cores: u32) -> Self {
@@ -69,6 +83,7 @@ impl Tasks {
             rank,
             shared: Mutex::default(),
             ready: AtomicUsize::new(0),
+            live: AtomicUsize::new(0),
             work: Bell::new(),
             cores,
             stop: AtomicBool::new(false),
@@ -80,7 +95,13 @@ impl Tasks {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let result = act(&mut shared);
         self.ready.store(shared.graph.ready(), Ordering::Release);
+        self.live.store(shared.graph.live(), Ordering::Release);
         result
+    }
+
+    /// Number of tasks that have not ended.
+    fn live(&self) -> usize {
+        self.live.load(Ordering::Acquire)
     }
 
     /// The same, for changes that other cores may wait for.
@@ -109,7 +130,7 @@ impl Tasks {
 
     /// A launch ends, well or not: nothing of it runs afterwards.
     pub(super) fn end(&self, context: &Context) {
-        if context.core.failed() && self.with(|shared| shared.graph.live() > 0) {
+        if context.core.failed() && self.live() > 0 {
             self.settle(context);
         }
         if self.cores > 1 {
@@ -140,22 +161,26 @@ impl Tasks {
     /// See [`crate::codegen::cpu::abi::Hooks::submit`].
     pub(super) fn submit(&self, context: &Context, frame: &mut Frame, submission: &Submission) -> u64 {
         let ground = Ground { frame, context: std::ptr::from_ref(context).cast() };
-        let handle = self.change(context.core, |shared| shared.graph.submit(submission));
+        let alone = self.cores == 1;
+        let (handle, first) = self.change(context.core, |shared| {
+            let handle = shared.graph.submit(submission);
+            (handle, if alone { shared.graph.take() } else { None })
+        });
         // SAFETY: this thread executes the rank's launch.
         let main = unsafe { &mut *self.main.get() };
-        if self.cores == 1 {
-            main.work(self, Some(ground));
+        if alone {
+            main.work(self, Some(ground), first);
         }
-        let (mut live, mut ended) = self.with(|shared| (shared.graph.live(), shared.graph.has_ended(handle)));
-        if live > LOOK_AHEAD && live.is_power_of_two() {
+        if self.live() > LOOK_AHEAD && self.live().is_power_of_two() {
             main.linger(self, context);
-            main.work(self, Some(ground));
-            (live, ended) = self.with(|shared| (shared.graph.live(), shared.graph.has_ended(handle)));
+            main.work(self, Some(ground), None);
         }
         if context.core.failed() {
             return SUBMIT_FAILED;
         }
+        let live = self.live();
         frame.live = self.at_rest() + live as u64;
+        let ended = live == 0 || self.with(|shared| shared.graph.has_ended(handle));
         if ended { 0 } else { handle.to_bits() }
     }
 
@@ -165,8 +190,8 @@ impl Tasks {
         // SAFETY: this thread executes the rank's launch.
         let main = unsafe { &mut *self.main.get() };
         loop {
-            main.work(self, Some(ground));
-            if self.with(|shared| shared.graph.live()) == 0 {
+            main.work(self, Some(ground), None);
+            if self.live() == 0 {
                 frame.live = self.at_rest();
                 return true;
             }
