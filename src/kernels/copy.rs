@@ -6,6 +6,10 @@
 //! is as fast and the reader finds the data in the cache; at 12 MiB non-temporal stores win, for the reader as well. The
 //! width of the stores makes no difference there, so the instructions of the baseline do.
 
+use super::pace::Pace;
+#[cfg(target_arch = "x86_64")]
+use super::pace::Way;
+
 /// No last-level cache is so small that this much does not fit a quarter of it; spares the question for its size.
 #[cfg(target_arch = "x86_64")]
 const ALWAYS_CACHED: usize = 256 << 10;
@@ -24,6 +28,46 @@ pub(super) unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, bytes: usize)
     }
     // SAFETY: as above.
     unsafe { dst.copy_from(src, bytes) }
+}
+
+/// `fn(dst, src, bytes, pace)`: into a peer's memory, in the way that has proved better; the regions may overlap.
+pub(super) unsafe extern "C" fn copy_to_peer(dst: *mut u8, src: *const u8, bytes: usize, pace: *const Pace) {
+    #[cfg(target_arch = "x86_64")]
+    if bytes >= *STRING.start() && bytes <= ALWAYS_CACHED && dst.addr().abs_diff(src.addr()) >= bytes {
+        // SAFETY: the caller gives two regions of this size, which are apart, and the pace of a peer.
+        return unsafe { copy_at_pace(dst, src, bytes, &*pace) };
+    }
+    let _ = pace;
+    // SAFETY: the caller gives two regions of this size.
+    unsafe { copy(dst, src, bytes) }
+}
+
+/// # Safety
+/// The regions have this size and do not overlap.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+unsafe fn copy_at_pace(dst: *mut u8, src: *const u8, bytes: usize, pace: &Pace) {
+    let (way, timed) = pace.next();
+    let begin = if timed { ticks() } else { 0 };
+    // SAFETY: the caller's promise.
+    unsafe {
+        match way {
+            Way::Cached => copy_rows(dst, src, bytes),
+            Way::Streamed => {
+                stream::copy(dst, src, bytes);
+                stream::fence();
+            }
+        }
+    }
+    if timed {
+        pace.record(way, bytes, ticks().wrapping_sub(begin));
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn ticks() -> u64 {
+    // SAFETY: every x86-64 CPU has the instruction.
+    unsafe { std::arch::x86_64::_rdtsc() }
 }
 
 /// A function of its own, so that a small copy is a comparison and a jump to memcpy.
@@ -191,6 +235,22 @@ mod tests {
                 unsafe { copy(start.add(to), start.add(from), n) };
                 assert!(bytes[to..to + n] == expected, "{n} bytes, from {from} to {to}");
             }
+        }
+    }
+
+    #[test]
+    fn copy_to_peer_copies_either_way() {
+        type CopyToPeer = unsafe extern "C" fn(*mut u8, *const u8, usize, *const crate::kernels::Pace);
+        // SAFETY: the documented signature.
+        let copy: CopyToPeer = unsafe { function(kernels().copy_to_peer()) };
+        let pace = crate::kernels::Pace::default();
+        for turn in 0..200 {
+            let n = [2048, 4097, 8192, 30_000, 100, 300_000][turn % 6];
+            let src = Guarded::new(&pattern(n + turn), turn % 64);
+            let mut dst = Guarded::new(&vec![0; n + turn], turn * 7 % 64);
+            // SAFETY: both buffers have so many bytes.
+            unsafe { copy(dst.as_mut_ptr(), src.as_ptr(), n + turn, &pace) };
+            assert!(dst.bytes() == src.bytes(), "{} bytes in turn {turn}", n + turn);
         }
     }
 

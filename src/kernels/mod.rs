@@ -12,6 +12,7 @@ mod atomic;
 mod cast;
 mod copy;
 mod element;
+mod pace;
 mod reduce;
 mod small_float;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use std::sync::OnceLock;
 use half::{bf16, f16};
 
 pub use level::Level;
+pub use pace::Pace;
 
 use crate::ir::types::{DType, ReduceAxis, ReduceOp, TileOp};
 use element::{Bool, F8E4M3, F8E5M2};
@@ -86,6 +88,12 @@ impl Kernels {
     /// `fn(dst: *mut u8, src: *const u8, bytes: usize)`: copies, as if through a buffer if the regions overlap.
     pub fn copy(&self) -> *const u8 {
         copy::copy as *const u8
+    }
+
+    /// `fn(dst: *mut u8, src: *const u8, bytes: usize, pace: *const Pace)`: the same into the memory of the peer that
+    /// `pace` is about.
+    pub fn copy_to_peer(&self) -> *const u8 {
+        copy::copy_to_peer as *const u8
     }
 
     /// `fn(dst: *mut u8, dst_stride: usize, src: *const u8, src_stride: usize, rows: usize, row_bytes: usize)`: copies

@@ -21,6 +21,7 @@ use super::tasks::Tasks;
 use super::wait::Patience;
 use super::windows::Windows;
 use super::world::WorldOptions;
+use crate::codegen::cpu::abi::Pace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Transport;
 
@@ -62,6 +63,8 @@ pub(super) struct Core {
     reported: AtomicU64,
     /// One a rank of this process.
     tasks: Box<[Tasks]>,
+    /// For each of them, one a peer.
+    paces: Box<[Pace]>,
     turn: Line<AtomicU32>,
     /// When a launch looked for lost peers last.
     looked: AtomicU64,
@@ -83,10 +86,10 @@ impl Core {
         options: &WorldOptions,
         patience: Patience,
     ) -> Result<Self> {
-        let local = transport.local();
+        let (local, nranks) = (transport.local(), transport.nranks());
         Ok(Self {
             fork: ForkGuard::new()?,
-            nranks: transport.nranks(),
+            nranks,
             transport: ManuallyDrop::new(transport),
             board: ManuallyDrop::new(board),
             rank,
@@ -99,6 +102,7 @@ impl Core {
             epoch: AtomicU64::new(0),
             reported: AtomicU64::new(0),
             tasks: local.clone().map(|rank| Tasks::new(rank, options.cores_per_rank)).collect(),
+            paces: (0..local.len() * nranks as usize).map(|_| Pace::default()).collect(),
             turn: Line(AtomicU32::new(FREE)),
             looked: AtomicU64::new(0),
             images: Mutex::default(),
@@ -114,6 +118,12 @@ impl Core {
     /// The tasks of a rank of this process.
     pub(super) fn tasks(&self, rank: u32) -> &Tasks {
         &self.tasks[(rank - self.local.start) as usize]
+    }
+
+    /// What is known of the ways from a rank of this process to each peer.
+    pub(super) fn paces(&self, rank: u32) -> &[Pace] {
+        let nranks = self.nranks as usize;
+        &self.paces[(rank - self.local.start) as usize * nranks..][..nranks]
     }
 
     /// An error if this process has no part in the world, or none any more.

@@ -116,6 +116,7 @@ fn frame(context: &Context, table: &Table) -> Frame {
         scratch: image.scratch[(rank - core.local.start) as usize].as_ptr(),
         place: &raw const core.board.control(rank).place,
         bells: core.board.bells(),
+        paces: core.paces(rank).as_ptr(),
         runtime: std::ptr::from_ref(context).cast_mut().cast(),
         live: 0,
         rank,

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use pld::codegen::cpu::abi::{BELL_STRIDE, Exit, Fault, Frame, Hooks, Run, SUBMIT_FAILED, View};
+use pld::codegen::cpu::abi::{BELL_STRIDE, Exit, Fault, Frame, Hooks, Pace, Run, SUBMIT_FAILED, View};
 use pld::codegen::cpu::{Binding, Code, compile};
 use pld::ir::Program;
 use pld::passes::plan_windows::plan_windows;
@@ -176,6 +176,7 @@ impl Ranks {
                     let (words, bells, shared, places) = (&words, &bells, &shared, &places);
                     scope.spawn(move || {
                         let code = &self.code[if self.code.len() > 1 { rank } else { 0 }];
+                        let paces: Vec<Pace> = (0..n).map(|_| Pace::default()).collect();
                         let mut scratch = Memory::new(&vec![0xEE; code.scratch_bytes]);
                         let mut frame = Frame {
                             windows: base as *mut u8,
@@ -184,6 +185,7 @@ impl Ranks {
                             scratch: scratch.address(),
                             place: &places[rank],
                             bells: bells.as_ptr().cast(),
+                            paces: paces.as_ptr(),
                             runtime: std::ptr::from_ref(shared).cast::<c_void>().cast_mut(),
                             live: 0,
                             rank: rank as u32,

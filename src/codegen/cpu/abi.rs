@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, AtomicU64};
 
 use crate::ir::builder::MAX_RANK;
+pub use crate::kernels::Pace;
 
 /// Distance in bytes between the doorbells of neighbouring ranks in [`Frame::bells`].
 pub const BELL_STRIDE: usize = 128;
@@ -47,6 +48,8 @@ pub struct Frame {
     /// Doorbells: at `bells + peer * BELL_STRIDE` lies a `u32` that is not 0 while `peer` sleeps. A notify that finds it
     /// so calls [`Hooks::ring`].
     pub bells: *const u8,
+    /// What is known of the way to each peer, by rank.
+    pub paces: *const Pace,
     /// The runtime's own.
     pub runtime: *mut c_void,
     /// Other than 0 while tasks have to be submitted: some have not ended, or other cores run them too. The runtime

@@ -40,7 +40,7 @@ impl Function<'_, '_> {
             return Ok(());
         }
         let destination = self.tile_side(dst);
-        let mode = Mode { dtype: program.tiles[dst].dtype, atomic: Atomic::None };
+        let mode = Mode { dtype: program.tiles[dst].dtype, atomic: Atomic::None, peer: None };
         self.move_region(&destination, &source, &shape, mode)
     }
 
@@ -67,7 +67,7 @@ impl Function<'_, '_> {
         self.check_region(0, dst, &at, &shape);
         let destination = self.tensor_side(dst, peer, &at);
         let source = self.tile_side(src);
-        self.move_region(&destination, &source, &shape, Mode { dtype: program.tensors[dst].dtype, atomic })
+        self.move_region(&destination, &source, &shape, Mode { dtype: program.tensors[dst].dtype, atomic, peer })
     }
 
     pub fn full(&mut self, dst: Tile, value: Scalar) -> Result<()> {
@@ -84,7 +84,7 @@ impl Function<'_, '_> {
         let program = self.program();
         let shape = self.extent_indices(&program.tiles[dst].shape);
         let (destination, source) = (self.tile_side(dst), self.tile_side(src));
-        let mode = Mode { dtype: program.tiles[dst].dtype, atomic: Atomic::None };
+        let mode = Mode { dtype: program.tiles[dst].dtype, atomic: Atomic::None, peer: None };
         self.move_region(&destination, &source, &shape, mode)
     }
 

@@ -1,5 +1,7 @@
 //! Regions of memory: between tensors, tiles and peers.
 
+use std::mem::offset_of;
+
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use smallvec::SmallVec;
@@ -7,12 +9,17 @@ use smallvec::SmallVec;
 use crate::error::Result;
 use crate::ir::{Atomic, DType, Region, Scalar, Tensor, Tile};
 
+use super::abi::{Frame, Pace};
 use super::bounds::{Index, Indices};
 use super::function::Function;
+use super::jit::ADDRESS;
 use super::size::{Size, Sizes};
 
 /// Moves of at most this many bytes are made of loads and stores.
 const INLINE_BYTES: i64 = 64;
+
+/// Shorter moves go the same way to every peer.
+const ROW_BYTES: i64 = 1024;
 
 /// One side of a move: a region in packed memory.
 pub struct Side {
@@ -44,6 +51,8 @@ struct Plan {
 pub struct Mode {
     pub dtype: DType,
     pub atomic: Atomic,
+    /// The rank whose memory it goes to, if that may be another one.
+    pub peer: Option<Size>,
 }
 
 impl Function<'_, '_> {
@@ -82,7 +91,7 @@ impl Function<'_, '_> {
         };
         self.check_region(0, dst, &dst_at, &shape);
         self.check_region(1, src, &src_at, &shape);
-        let mode = Mode { dtype: program.tensors[dst].dtype, atomic };
+        let mode = Mode { dtype: program.tensors[dst].dtype, atomic, peer: dst_peer };
         let to = self.tensor_side(dst, dst_peer, &dst_at);
         let from = self.tensor_side(src, src_peer, &src_at);
         if !self.may_be_identical(&to, &from, mode) {
@@ -196,11 +205,25 @@ impl Function<'_, '_> {
         match bytes {
             Size::Const(bytes @ 0..=INLINE_BYTES) => self.move_inline(dst, src, bytes),
             bytes => {
-                let bytes = self.size_value(bytes);
-                self.call(self.unit.kernels.copy(), None, &[dst, src, bytes]);
+                let length = self.size_value(bytes);
+                match mode.peer {
+                    Some(peer) if bytes.constant().is_none_or(|bytes| bytes >= ROW_BYTES) => {
+                        let pace = self.pace(peer);
+                        self.call(self.unit.kernels.copy_to_peer(), None, &[dst, src, length, pace]);
+                    }
+                    _ => _ = self.call(self.unit.kernels.copy(), None, &[dst, src, length]),
+                }
             }
         }
         Ok(())
+    }
+
+    /// What is known of the way to a peer.
+    fn pace(&mut self, peer: Size) -> Value {
+        let paces = self.frame_field(ADDRESS, offset_of!(Frame, paces));
+        let distance = self.mul(peer, Size::Const(size_of::<Pace>() as i64));
+        let pace = self.add(Size::Value(paces), distance);
+        self.size_value(pace)
     }
 
     fn move_rows(&mut self, dst: Value, src: Value, step: &Step, row: Size, mode: Mode) -> Result<()> {
