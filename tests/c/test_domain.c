@@ -30,7 +30,7 @@ static pld_entry_t exchange(pld_program_t *p) {
   pld_tensor_t arrived = pld_param_window(p, "arrived", PLD_DTYPE_I32, PLD_DIMS(1));
   pld_scalar_t n, me, next;
   pld_transfer_t whole = pld_whole();
-  pld_at_begin(p, "send");
+  pld_at_begin(p, "send", NULL);
   n = pld_let(p, "n", pld_nranks(p, inbox));
   me = pld_let(p, "me", pld_rank(p, inbox));
   next = pld_let(p, "next", pld_mod(p, pld_add(p, me, PLD_INT(1)), n));

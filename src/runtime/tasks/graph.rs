@@ -372,3 +372,109 @@ fn overlap(a: &Part, b: &Part) -> bool {
 fn covers(a: &Part, b: &Part) -> bool {
     a.iter().zip(b).all(|(x, y)| x.0 <= y.0 && y.1 <= x.1) && a.len() <= b.len()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::codegen::cpu::abi::{Exit, Frame};
+
+    unsafe extern "C" fn nothing(_: *mut Frame, _: *const u64, _: i64) -> i32 {
+        Exit::Done as i32
+    }
+
+    #[derive(Clone, Debug)]
+    struct Task {
+        /// Root, mode, and the part in two dimensions.
+        accesses: Vec<(usize, Mode, [(i64, i64); 2])>,
+        blocks: i64,
+        /// How many instances back its dependencies are.
+        deps: Vec<usize>,
+        /// Blocks that end before the next task is submitted.
+        progress: usize,
+    }
+
+    fn task() -> impl Strategy<Value = Task> {
+        let mode = prop_oneof![Just(Mode::Read), Just(Mode::Add), Just(Mode::Write)];
+        let range = || (0..6i64, 0..3i64).prop_map(|(first, more)| (first, first + more));
+        let access = (0..3usize, mode, range(), range()).prop_map(|(root, mode, x, y)| (root, mode, [x, y]));
+        (prop::collection::vec(access, 0..4), 0..3i64, prop::collection::vec(1..5usize, 0..2), 0..4usize)
+            .prop_map(|(accesses, blocks, deps, progress)| Task { accesses, blocks, deps, progress })
+    }
+
+    fn conflict(a: &Task, b: &Task) -> bool {
+        let meet = |x: (i64, i64), y: (i64, i64)| x.0 <= y.1 && y.0 <= x.1;
+        a.accesses.iter().any(|(root, mode, part)| {
+            let other = |(r, m, p): &(usize, Mode, [(i64, i64); 2])| {
+                r == root && m.conflicts(*mode) && meet(p[0], part[0]) && meet(p[1], part[1])
+            };
+            b.accesses.iter().any(other)
+        })
+    }
+
+    fn code(task: &Task) -> TaskCode {
+        let access = |&(root, mode, _): &(usize, Mode, _)| TaskAccess { root, name: String::new(), mode, ndims: 2 };
+        TaskCode {
+            name: String::new(),
+            site: 0,
+            run: nothing,
+            nargs: 1,
+            accesses: task.accesses.iter().map(access).collect(),
+            ndeps: task.deps.len(),
+            all_of: Vec::new(),
+            blocks: false,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// A block only runs when all that its task conflicts with or names has ended, and in the end all have run.
+        #[test]
+        fn blocks_keep_the_order_of_conflicts(tasks in prop::collection::vec(task(), 1..30), lifo in any::<bool>()) {
+            let mut graph = Graph::default();
+            let (mut handles, mut open): (Vec<Handle>, Vec<i64>) = (Vec::new(), Vec::new());
+            let mut running: Vec<Block> = Vec::new();
+            let mut progress = |graph: &mut Graph, open: &mut Vec<i64>, most: usize| {
+                for _ in 0..most {
+                    while let Some(block) = graph.take() {
+                        // SAFETY: the task has not ended, so its one argument is there: its number in the test.
+                        let number = unsafe { *block.args } as usize;
+                        for (earlier, other) in tasks[..number].iter().enumerate() {
+                            let named = tasks[number].deps.contains(&(number - earlier));
+                            let first = named || conflict(other, &tasks[number]);
+                            prop_assert!(!first || open[earlier] == 0, "task {number} begins before {earlier} ends");
+                        }
+                        running.push(block);
+                    }
+                    let Some(block) = (if lifo { running.pop() } else { running.first().copied() }) else { break };
+                    if !lifo {
+                        running.remove(0);
+                    }
+                    // SAFETY: as above.
+                    open[unsafe { *block.args } as usize] -= 1;
+                    graph.end_block(block.node);
+                }
+                Ok(())
+            };
+            for (number, task) in tasks.iter().enumerate() {
+                let deps: Vec<u64> = task.deps.iter().map(|back| match number.checked_sub(*back) {
+                    Some(earlier) => handles[earlier].to_bits(),
+                    None => Handle::ENDED.to_bits(),
+                }).collect();
+                let regions: Vec<i64> = task.accesses.iter().flat_map(|a| a.2).flat_map(|(x, y)| [x, y]).collect();
+                open.push(task.blocks);
+                let (code, args) = (code(task), [number as u64]);
+                let submission =
+                    Submission { task: 0, code: &code, args: &args, blocks: task.blocks, regions: &regions, deps: &deps };
+                handles.push(graph.submit(&submission));
+                progress(&mut graph, &mut open, task.progress)?;
+            }
+            progress(&mut graph, &mut open, usize::MAX >> 1)?;
+            prop_assert_eq!(graph.live(), 0);
+            prop_assert!(open.iter().all(|&blocks| blocks == 0));
+            prop_assert!(handles.iter().all(|&handle| graph.has_ended(handle)));
+        }
+    }
+}
