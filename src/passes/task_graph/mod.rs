@@ -15,7 +15,7 @@ use crate::ir::effects::{Access as Does, Effect, Place, effects};
 use crate::ir::extent::Known;
 use crate::ir::print::Text;
 use crate::ir::program::{Param, TensorDef};
-use crate::ir::{Array, Block, Entry, Op, OpKind, Operand, Program, Scalar, Task, TaskOptions, Tensor, Var};
+use crate::ir::{Array, Block, Buffer, Entry, Op, OpKind, Operand, Program, Scalar, Task, TaskOptions, Tensor, Var};
 use crate::verify::range::Ranges;
 
 pub use print::{dot, text};
@@ -236,6 +236,13 @@ fn varies(program: &Program, atom: Atom, loops: &[Op]) -> bool {
     loops.iter().any(defined_inside)
 }
 
+/// What the host driver passes for a tensor parameter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    Window(Buffer),
+    Host(Tensor),
+}
+
 /// For each tensor parameter that may be the same memory as an earlier one: the first of them.
 fn aliases(program: &Program, entry: Entry) -> HashMap<Tensor, Tensor> {
     let mut first: HashMap<Tensor, Tensor> = HashMap::new();
@@ -250,22 +257,22 @@ fn aliases(program: &Program, entry: Entry) -> HashMap<Tensor, Tensor> {
         if *callee != entry {
             continue;
         }
-        let mut passed: Vec<(TensorDef, Tensor)> = Vec::new();
+        let mut passed: Vec<(Memory, Tensor)> = Vec::new();
         for (arg, param) in args.iter().zip(&program.entries[entry].params) {
             let (&Operand::Tensor(arg), &Param::Tensor(param)) = (arg, param) else { continue };
             // Parts of one host tensor are one rank's, so the same.
-            let def = match &program.tensors[arg].def {
-                TensorDef::HostSlice(src, _) => program.tensors[*src].def.clone(),
-                def => def.clone(),
+            let memory = match program.tensors[arg].def {
+                TensorDef::View(buffer) => Memory::Window(buffer),
+                _ => Memory::Host(program.root(arg)),
             };
-            match passed.iter().find(|(other, _)| *other == def) {
+            match passed.iter().find(|(other, _)| *other == memory) {
                 Some(&(_, other)) => {
                     let (a, b) = (find(&first, other), find(&first, param));
                     if a != b {
                         first.insert(a.max(b), a.min(b));
                     }
                 }
-                None => passed.push((def, param)),
+                None => passed.push((memory, param)),
             }
         }
     }
