@@ -269,6 +269,38 @@ host (outs: tensor[world, 8] i32 out) {
     }
 }
 
+/// A task with more arrays than the stack of a waiting task has room for.
+#[test]
+fn many_arrays_in_a_task_that_waits() {
+    let arrays: String = (0..400).map(|i| format!("a{i} = array i32 [1000] = {i}\n")).collect();
+    let sum: String = (0..400).map(|i| format!("s = s + a{i}[{}]\n", i % 1000)).collect();
+    let text = format!(
+        "program arrays
+entry e(out: tensor[1] i32 out, go: window[1] i32 manual, me: i32) {{
+at sum {{
+{arrays}
+wait go[0] >= 1
+s = var i32 = 0
+{sum}
+out[0] = s
+}}
+at open {{ notify go[0] @me += 1 }}
+}}
+host (outs: tensor[world, 1] i32 out) {{
+go_buf = alloc_window [1] i32
+ranks r in 0..world {{
+go = window go_buf [1] i32
+dispatch e(outs[r], go, r) device r
+}}
+}}
+"
+    );
+    let exe = compile(&text, &world(2, 1), false).unwrap();
+    let mut out = [0; 2];
+    exe.launch(&[tensor(&mut out, &[2, 1])]).unwrap();
+    assert_eq!(out, [(0..400).sum::<i32>(); 2]);
+}
+
 /// The entry's own variables: tasks that change them come first when the entry looks at them.
 #[test]
 fn variables_of_the_entry() {

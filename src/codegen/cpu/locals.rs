@@ -12,7 +12,6 @@ use super::abi::Frame;
 use super::captures::Capture;
 use super::function::{Function, PLAIN};
 use super::jit::ADDRESS;
-use super::plan_tiles::STACK_ARRAY_BYTES;
 use super::scalar::scalar_type;
 use super::size::Size;
 
@@ -64,10 +63,9 @@ impl Function<'_, '_> {
         let (dtype, len) = (data.ty.dtype(), self.array_len(array));
         let bytes = len * dtype.size();
         self.sync_array(array);
-        let address = if bytes > STACK_ARRAY_BYTES {
-            self.scratch(self.unit.scratch.arrays[array])
-        } else {
-            self.stack_slot(bytes)
+        let address = match self.unit.scratch.arrays[array] {
+            Some(offset) => self.scratch(offset),
+            None => self.stack_slot(bytes),
         };
         self.arrays.insert(array, address);
         let fill = self.element_bits(fill, dtype)?;

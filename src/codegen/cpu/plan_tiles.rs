@@ -11,16 +11,18 @@ use crate::ir::{Array, Block, Extent, OpKind, Program, Tile, effects};
 /// Alignment of every place: a cache line, the widest vector.
 const ALIGN: i64 = 64;
 
-/// Arrays of more bytes lie in scratch memory instead of the stack.
-pub const STACK_ARRAY_BYTES: i64 = 4096;
+/// Arrays of more bytes lie in scratch memory instead of the stack, and so do those that come when the arrays of the
+/// program have filled this much of it: stacks of tasks are small.
+const STACK_ARRAY_BYTES: i64 = 4096;
+const STACK_BYTES: i64 = 64 << 10;
 
 /// Where things lie in scratch memory.
 #[derive(Debug, Default)]
 pub struct ScratchPlan {
     /// Offset of each tile.
     pub tiles: SecondaryMap<Tile, i64>,
-    /// Offset of each array that does not fit the stack.
-    pub arrays: SecondaryMap<Array, i64>,
+    /// Offset of each array that is not on the stack.
+    pub arrays: SecondaryMap<Array, Option<i64>>,
     /// How often ops read or write each tile.
     pub mentions: SecondaryMap<Tile, u32>,
     /// Bytes of scratch memory.
@@ -35,11 +37,14 @@ pub fn plan_tiles(program: &Program, known: Known) -> Result<ScratchPlan> {
         let extents = shape.iter().map(|&e| program.extents.eval(e, known).filter(|&n| n >= 0));
         extents.into_iter().try_fold(size, |n, e| n.checked_mul(e?)).ok_or_else(|| too_large(&what()))
     };
+    let mut on_stack = 0;
     for (array, data) in &program.arrays {
         let name = || format!("array {}", data.name.as_deref().unwrap_or("without a name"));
         let size = bytes(&name, data.ty.dtype().size(), &[data.len])?;
-        if size > STACK_ARRAY_BYTES {
-            plan.arrays[array] = reserve(&mut plan.bytes, size).ok_or_else(|| too_large(&name()))?;
+        if size > STACK_ARRAY_BYTES || on_stack + size > STACK_BYTES {
+            plan.arrays[array] = Some(reserve(&mut plan.bytes, size).ok_or_else(|| too_large(&name()))?);
+        } else {
+            on_stack += size;
         }
     }
     let shared = plan.bytes;
