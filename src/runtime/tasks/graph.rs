@@ -384,10 +384,12 @@ mod tests {
         Exit::Done as i32
     }
 
+    /// Root, mode, and the part in two dimensions.
+    type Touched = (usize, Mode, [(i64, i64); 2]);
+
     #[derive(Clone, Debug)]
     struct Task {
-        /// Root, mode, and the part in two dimensions.
-        accesses: Vec<(usize, Mode, [(i64, i64); 2])>,
+        accesses: Vec<Touched>,
         blocks: i64,
         /// How many instances back its dependencies are.
         deps: Vec<usize>,
@@ -406,15 +408,14 @@ mod tests {
     fn conflict(a: &Task, b: &Task) -> bool {
         let meet = |x: (i64, i64), y: (i64, i64)| x.0 <= y.1 && y.0 <= x.1;
         a.accesses.iter().any(|(root, mode, part)| {
-            let other = |(r, m, p): &(usize, Mode, [(i64, i64); 2])| {
-                r == root && m.conflicts(*mode) && meet(p[0], part[0]) && meet(p[1], part[1])
-            };
+            let other =
+                |(r, m, p): &Touched| r == root && m.conflicts(*mode) && meet(p[0], part[0]) && meet(p[1], part[1]);
             b.accesses.iter().any(other)
         })
     }
 
     fn code(task: &Task) -> TaskCode {
-        let access = |&(root, mode, _): &(usize, Mode, _)| TaskAccess { root, name: String::new(), mode, ndims: 2 };
+        let access = |&(root, mode, _): &Touched| TaskAccess { root, name: String::new(), mode, ndims: 2 };
         TaskCode {
             name: String::new(),
             site: 0,
