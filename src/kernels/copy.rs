@@ -47,8 +47,26 @@ pub(super) unsafe extern "C" fn copy_to_peer(dst: *mut u8, src: *const u8, bytes
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 unsafe fn copy_at_pace(dst: *mut u8, src: *const u8, bytes: usize, pace: &Pace) {
-    let (way, timed) = pace.next();
-    let begin = if timed { ticks() } else { 0 };
+    const PAGE: usize = 4096;
+    let plan = pace.next();
+    let (way, first) = if plan.trial { (plan.way.other(), bytes.min(PAGE)) } else { (plan.way, bytes) };
+    let begin = if plan.timed || plan.trial { ticks() } else { 0 };
+    // SAFETY: the caller's promise; the rest begins behind the first part.
+    unsafe {
+        copy_in_way(way, dst, src, first);
+        if plan.timed || plan.trial {
+            pace.record(way, first, ticks().wrapping_sub(begin));
+        }
+        if first < bytes {
+            copy_in_way(plan.way, dst.add(first), src.add(first), bytes - first);
+        }
+    }
+}
+
+/// # Safety
+/// The regions have this size and do not overlap.
+#[cfg(target_arch = "x86_64")]
+unsafe fn copy_in_way(way: Way, dst: *mut u8, src: *const u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match way {
@@ -58,9 +76,6 @@ unsafe fn copy_at_pace(dst: *mut u8, src: *const u8, bytes: usize, pace: &Pace) 
                 stream::fence();
             }
         }
-    }
-    if timed {
-        pace.record(way, bytes, ticks().wrapping_sub(begin));
     }
 }
 

@@ -4,7 +4,8 @@
 //! taking the lines over is cheap and the reader finds the data near. Where they do not, each line costs a trip: a copy
 //! through the caches gets 2 GB/s, and a non-temporal one, which needs to take nothing over, 14 GB/s, with a reader that
 //! is no slower. Nothing tells reliably which is the case, least of all in a virtual machine, so copies are timed: one of
-//! eight in the way that is in use, one of 64 in the other. The caches are left when that is twice as fast.
+//! eight in the way that is in use, the first page of one of 512 in the other. The caches are left when that is twice as
+//! fast.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,8 +23,8 @@ pub struct Pace {
 
 /// One copy in so many is timed.
 const TIMED: u32 = 8;
-/// One copy in so many goes the other way, to see whether that has become better.
-const OTHER: u32 = 64;
+/// One copy in so many tries the other way, to see whether that has become better.
+const OTHER: u32 = 512;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
@@ -31,18 +32,26 @@ pub(super) enum Way {
     Streamed,
 }
 
+/// What the next copy does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    /// The better way, as far as is known.
+    pub(super) way: Way,
+    /// It is timed.
+    pub(super) timed: bool,
+    /// Its first page goes the other way, and is timed.
+    pub(super) trial: bool,
+}
+
 impl Pace {
-    /// The way of the next copy, and whether it is timed.
+    /// The plan of the next copy.
     #[inline]
-    pub(super) fn next(&self) -> (Way, bool) {
+    pub(super) fn next(&self) -> Plan {
         let turn = self.turn.load(Ordering::Relaxed);
         self.turn.store(turn.wrapping_add(1), Ordering::Relaxed);
         let (cached, streamed) = (self.cached.load(Ordering::Relaxed), self.streamed.load(Ordering::Relaxed));
-        let better = if cached / 2 > streamed { Way::Streamed } else { Way::Cached };
-        match turn % OTHER {
-            0 => (better.other(), true),
-            turn => (better, turn % TIMED == 4),
-        }
+        let way = if cached / 2 > streamed { Way::Streamed } else { Way::Cached };
+        Plan { way, timed: turn % TIMED == 4, trial: turn.is_multiple_of(OTHER) }
     }
 
     /// A copy of so many bytes has taken so many ticks.
@@ -61,7 +70,7 @@ impl Pace {
 }
 
 impl Way {
-    fn other(self) -> Way {
+    pub(super) fn other(self) -> Way {
         match self {
             Way::Cached => Way::Streamed,
             Way::Streamed => Way::Cached,
@@ -73,33 +82,34 @@ impl Way {
 mod tests {
     use super::*;
 
-    /// Copies that take these times a KiB; how many of the last 64 went past the caches.
-    fn streamed(pace: &Pace, cached: u64, streamed: u64) -> usize {
-        let mut ways = Vec::new();
-        for _ in 0..640 {
-            let (way, timed) = pace.next();
-            if timed {
-                pace.record(way, 4096, 4 * if way == Way::Cached { cached } else { streamed });
+    /// Copies that take these times a KiB; the way they go in the end.
+    fn way(pace: &Pace, cached: u64, streamed: u64) -> Way {
+        let time = |way| 4 * if way == Way::Cached { cached } else { streamed };
+        for _ in 0..20 * OTHER {
+            let plan = pace.next();
+            if plan.trial {
+                pace.record(plan.way.other(), 4096, time(plan.way.other()));
+            } else if plan.timed {
+                pace.record(plan.way, 4096, time(plan.way));
             }
-            ways.push(way);
         }
-        ways[576..].iter().filter(|way| **way == Way::Streamed).count()
+        pace.next().way
     }
 
     #[test]
     fn the_caches_are_left_when_that_is_twice_as_fast() {
         let pace = Pace::default();
-        assert_eq!(streamed(&pace, 50, 200), 1, "one to try");
-        assert_eq!(streamed(&pace, 1000, 200), 63, "the peer has moved away");
-        assert_eq!(streamed(&pace, 300, 200), 1, "not worth it");
-        assert_eq!(streamed(&pace, 1000, 1), 63);
-        assert_eq!(streamed(&pace, 50, 200), 1, "it has come back");
+        assert_eq!(way(&pace, 50, 200), Way::Cached);
+        assert_eq!(way(&pace, 1000, 200), Way::Streamed, "the peer has moved away");
+        assert_eq!(way(&pace, 300, 200), Way::Cached, "not worth it");
+        assert_eq!(way(&pace, 1000, 1), Way::Streamed);
+        assert_eq!(way(&pace, 50, 200), Way::Cached, "it has come back");
     }
 
     #[test]
     fn an_interruption_counts_little() {
         let pace = Pace::default();
-        streamed(&pace, 50, 200);
+        way(&pace, 50, 200);
         pace.record(Way::Cached, 4096, u64::MAX);
         assert!(pace.cached.load(Ordering::Relaxed) < 2 * 50 * 16);
     }
