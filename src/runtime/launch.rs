@@ -97,7 +97,7 @@ fn run_rank_caught(core: &Core, image: &Image, table: &Table, launch: u64, rank:
 /// Says whether all went well.
 fn run_host_tasks(core: &Core, image: &Image, table: &Table, launch: u64, host_tasks: Driver) -> bool {
     let context = Context::new(core, image, launch, core.local.start);
-    let mut frame = frame(&context, table);
+    let mut frame = frame(&context, table, 0);
     // SAFETY: it was compiled for this table; the frame outlives the call.
     let exit = unsafe { host_tasks(&mut frame) };
     if exit == Exit::Fault as i32 {
@@ -106,8 +106,9 @@ fn run_host_tasks(core: &Core, image: &Image, table: &Table, launch: u64, host_t
     exit == Exit::Done as i32
 }
 
-/// What the code of a rank gets.
-fn frame(context: &Context, table: &Table) -> Frame {
+/// What the code of a rank gets. Built in place: it is too large to be copied in every launch.
+#[inline(always)]
+fn frame(context: &Context, table: &Table, live: u64) -> Frame {
     let Context { core, image, launch, rank, .. } = *context;
     Frame {
         windows: image.windows.base(launch),
@@ -118,7 +119,7 @@ fn frame(context: &Context, table: &Table) -> Frame {
         bells: core.board.bells(),
         paces: core.paces(rank).as_ptr(),
         runtime: std::ptr::from_ref(context).cast_mut().cast(),
-        live: 0,
+        live,
         rank,
         fault: NO_FAULT,
     }
@@ -132,7 +133,7 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     if may_begin() || pass_gate(core, image, rank, launch, "to begin", SLICE, may_begin) {
         let context = Context::new(core, image, launch, rank);
         let tasks = core.tasks(rank);
-        let mut frame = Frame { live: tasks.at_rest(), ..frame(&context, table) };
+        let mut frame = frame(&context, table, tasks.at_rest());
         tasks.begin(&context, &frame);
         // SAFETY: the driver was compiled for these windows and this table, whose addresses were checked; the frame
         // outlives the call.
