@@ -8,6 +8,9 @@ use super::types::{Atomic, BinaryOp, Direction, NotifyOp, ReduceAxis, ReduceOp, 
 /// Most deferred waits of one task.
 pub const MAX_CONDITIONS: i64 = 64;
 
+/// Most tasks of a rank that have deferred waits pending at once.
+pub const MAX_WAITERS: i64 = 64;
+
 /// Offsets, or extents known only when the op runs; one a dimension.
 pub type Dims = SmallVec<[Scalar; 4]>;
 

@@ -45,6 +45,9 @@ pub(super) struct Pending {
     pub(super) site: u32,
 }
 
+// SAFETY: the cell is in windows that are mapped for all threads while the launch runs.
+unsafe impl Send for Pending {}
+
 impl Pending {
     /// The cell compares; what its notifier wrote before is visible.
     pub(super) fn compares(&self) -> bool {

@@ -65,7 +65,7 @@ pub struct TaskCode {
     /// Tasks of which it waits for every instance so far, by number.
     pub all_of: Vec<u32>,
     /// It may block in a wait.
-    pub blocks: bool,
+    pub waits: bool,
 }
 
 /// What a task touches.

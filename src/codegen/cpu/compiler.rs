@@ -149,7 +149,7 @@ impl<'p> Compiler<'p> {
                 .collect(),
             ndeps: task.node.latest().count(),
             all_of: task.all_of,
-            blocks: task.node.blocks,
+            waits: task.node.waits,
         };
         Ok(Code {
             driver: as_driver(driver),

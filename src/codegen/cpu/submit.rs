@@ -51,7 +51,7 @@ impl Function<'_, '_> {
 
         // Where nothing comes after a single task, nothing could run while it blocks.
         let alone = node.last && blocks == Size::Const(1);
-        let in_place = !node.defers && (!node.blocks || alone);
+        let in_place = !node.defers && (!node.waits || alone);
         if !in_place {
             self.submit(&call, node);
             return Ok(());

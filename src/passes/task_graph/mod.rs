@@ -97,7 +97,7 @@ pub struct Node {
     /// What it waits for in any case.
     pub deps: Vec<Dep>,
     /// It may block: it waits for a signal.
-    pub blocks: bool,
+    pub waits: bool,
     /// It may end later than its code.
     pub defers: bool,
     /// Nothing of the entry comes after it.
@@ -349,7 +349,7 @@ impl Walk<'_> {
                 .iter()
                 .map(|&dep| if self.closed.contains(&dep) { Dep::All(dep) } else { Dep::Latest(dep) })
                 .collect(),
-            blocks: ops.iter().any(waits),
+            waits: ops.iter().any(waits),
             defers: ops.iter().any(defers),
             last: false,
             loops: self.loops.clone(),

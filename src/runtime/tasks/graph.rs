@@ -4,12 +4,12 @@
 //! anything or waits for anybody.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 use smallvec::SmallVec;
 
 use crate::codegen::cpu::{TaskAccess, TaskCode};
 use crate::passes::task_graph::Mode;
+use crate::runtime::hooks::Pending;
 
 /// A task instance, for those that depend on it. Instances reuse places, so a handle also has the generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,26 +84,10 @@ struct Touch {
 }
 
 /// A cell that has to arrive before a task has ended.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::runtime) struct Deferred {
-    /// The cell.
-    pub cell: *const AtomicI32,
-    /// What it has to reach.
-    pub expected: i32,
-    /// The op.
-    pub site: u32,
+#[derive(Debug)]
+struct Deferred {
+    pending: Pending,
     node: u32,
-}
-
-// SAFETY: the cell is in windows that are mapped for all threads while the launch runs.
-unsafe impl Send for Deferred {}
-
-impl Deferred {
-    /// The cell has arrived; what its notifier wrote before is visible.
-    pub fn arrived(&self) -> bool {
-        // SAFETY: the cell is in the windows of the launch, which does not end before the task does.
-        unsafe { (*self.cell).load(Ordering::Acquire) >= self.expected }
-    }
 }
 
 /// A block to run.
@@ -169,8 +153,8 @@ impl Graph {
     }
 
     /// Cells that have not arrived.
-    pub fn deferred(&self) -> &[Deferred] {
-        &self.deferred
+    pub fn deferred(&self) -> impl Iterator<Item = Pending> {
+        self.deferred.iter().map(|deferred| deferred.pending)
     }
 
     /// Takes a task in.
@@ -319,12 +303,12 @@ impl Graph {
     }
 
     /// The running block of `node` lets its task end only when the cell has arrived.
-    pub fn defer(&mut self, node: u32, cell: *const AtomicI32, expected: i32, site: u32) {
+    pub fn defer(&mut self, node: u32, pending: Pending) {
         let data = &mut self.nodes[node as usize];
         data.open += 1;
         data.deferred += 1;
         self.deferring += u32::from(data.deferred == 1);
-        self.deferred.push(Deferred { cell, expected, site, node });
+        self.deferred.push(Deferred { pending, node });
     }
 
     /// Cells that the task waits for, and tasks that wait for some.
@@ -336,7 +320,7 @@ impl Graph {
     pub fn poll(&mut self) {
         let mut at = 0;
         while at < self.deferred.len() {
-            if !self.deferred[at].arrived() {
+            if !self.deferred[at].pending.compares() {
                 at += 1;
                 continue;
             }
@@ -424,7 +408,7 @@ mod tests {
             accesses: task.accesses.iter().map(access).collect(),
             ndeps: task.deps.len(),
             all_of: Vec::new(),
-            blocks: false,
+            waits: false,
         }
     }
 

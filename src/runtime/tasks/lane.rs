@@ -115,9 +115,8 @@ impl Lane {
 
     /// Gives what is waited for a little time to arrive.
     pub fn linger(&self, tasks: &Tasks, context: &Context) {
-        let arrived = || {
-            self.blocked.iter().any(Blocked::arrived) || tasks.with(|s| s.graph.deferred().iter().any(|d| d.arrived()))
-        };
+        let arrived =
+            || self.blocked.iter().any(Blocked::arrived) || tasks.with(|s| s.graph.deferred().any(|p| p.compares()));
         context.core.patience.spin(|| context.core.failed() || arrived());
     }
 
@@ -174,7 +173,7 @@ impl Lane {
         let context = unsafe { &*ground.context };
         let begun = if context.core.failed() {
             Ok(Event::Ended(Exit::Failed as i32))
-        } else if context.image.routine.tasks[block.task as usize].blocks {
+        } else if context.image.routine.tasks[block.task as usize].waits {
             self.run_on_fiber(job)
         } else {
             self.run_here(job)
@@ -226,15 +225,13 @@ impl Lane {
             core.failed()
                 || tasks.ready.load(Ordering::Acquire) > 0
                 || self.blocked.iter().any(Blocked::arrived)
-                || main && (tasks.live() == 0 || tasks.with(|s| s.graph.deferred().iter().any(|d| d.arrived())))
+                || main && (tasks.live() == 0 || tasks.with(|s| s.graph.deferred().any(|p| p.compares())))
         };
         if core.patience.spin(over) {
             return;
         }
-        let pending = self.blocked.first().map(|b| b.pending).or_else(|| {
-            let deferred = tasks.with(|s| s.graph.deferred().first().copied()).filter(|_| main)?;
-            Some(Pending { cell: deferred.cell, expected: deferred.expected, cmp: 1, site: deferred.site })
-        });
+        let deferred = || tasks.with(|s| s.graph.deferred().next()).filter(|_| main);
+        let pending = self.blocked.first().map(|b| b.pending).or_else(deferred);
         let control = core.board.control(context.rank);
         let waiting = pending.map(|p| p.waiting(context));
         if let Some(waiting) = &waiting {

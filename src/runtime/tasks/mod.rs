@@ -25,13 +25,11 @@ use super::core::Core;
 use super::hooks::{Context, Pending};
 use crate::codegen::cpu::abi::{Exit, Frame, SUBMIT_FAILED};
 use crate::error::{Error, ErrorKind, Result};
+use crate::ir::op::{MAX_CONDITIONS, MAX_WAITERS};
 
 /// Submission pauses when there are twice as many pending tasks, and at each doubling: what the first ones wait for may
 /// come any moment.
 const LOOK_AHEAD: usize = 64;
-
-/// Most tasks of a rank that wait for cells after their code has ended, and cells of one task: what targets provide.
-const MOST_DEFERRED: u32 = 64;
 
 /// The tasks of one rank.
 pub(super) struct Tasks {
@@ -91,17 +89,13 @@ impl Tasks {
         }
     }
 
+    /// Looks at what the cores share, or changes it.
     fn with<R>(&self, act: impl FnOnce(&mut Shared) -> R) -> R {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let result = act(&mut shared);
         self.ready.store(shared.graph.ready(), Ordering::Release);
         self.live.store(shared.graph.live(), Ordering::Release);
         result
-    }
-
-    /// Number of tasks that have not ended.
-    fn live(&self) -> usize {
-        self.live.load(Ordering::Acquire)
     }
 
     /// The same, for changes that other cores may wait for.
@@ -111,6 +105,11 @@ impl Tasks {
             Bell::ring_each([&self.work, core.board.bell(self.rank)]);
         }
         result
+    }
+
+    /// Number of tasks that have not ended.
+    fn live(&self) -> usize {
+        self.live.load(Ordering::Acquire)
     }
 
     /// What a frame's `live` is while nothing is pending.
@@ -203,24 +202,20 @@ impl Tasks {
     }
 
     /// See [`crate::codegen::cpu::abi::Hooks::defer`].
-    pub(super) fn defer(&self, context: &Context, deferred: Pending) -> Result<()> {
+    pub(super) fn defer(&self, context: &Context, pending: Pending) -> Result<()> {
         let node = context.task.expect("a task that defers is submitted");
         let (cells, waiters) = self.with(|shared| {
-            shared.graph.defer(node, deferred.cell, deferred.expected, deferred.site);
+            shared.graph.defer(node, pending);
             shared.graph.deferrals(node)
         });
-        let too_many = |what: String| Err(Error::new(ErrorKind::Unsupported, what));
-        if cells > MOST_DEFERRED {
-            return too_many(format!(
-                "rank {}: a task defers its end for more than {MOST_DEFERRED} cells",
-                context.rank
-            ));
-        }
-        if waiters > MOST_DEFERRED {
-            let message = format!("rank {}: more than {MOST_DEFERRED} tasks wait for cells at once", context.rank);
-            return too_many(message);
-        }
-        Ok(())
+        let what = if i64::from(cells) > MAX_CONDITIONS {
+            format!("a task defers its end for more than {MAX_CONDITIONS} cells")
+        } else if i64::from(waiters) > MAX_WAITERS {
+            format!("more than {MAX_WAITERS} tasks wait for cells at once")
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::Unsupported, format!("rank {}: {what}", context.rank)))
     }
 
     /// Lets the further cores end.
