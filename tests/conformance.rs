@@ -5,16 +5,18 @@
 
 #[path = "conformance/domains.rs"]
 mod domains;
+#[path = "support/join.rs"]
+mod join;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
 
 use half::{bf16, f16};
 use pld::ir::{self, DType};
 use pld::runtime::{Arg, CompileOptions, Executable, TensorArg, World, WorldOptions};
-use pld::transport::shm::{Bootstrap, ShmOptions};
-use pld_test_ranks::{DEADLINE, Job};
+use pld_test_ranks::Job;
+
+use join::Join;
 
 /// Value of element `i` (row-major) on rank `r` of `p`.
 type Formula = fn(p: i64, r: i64, i: i64) -> f64;
@@ -421,14 +423,7 @@ fn over_processes(nranks: u32) {
 #[test]
 fn rank_process() {
     pld_test_ranks::rank_process(|_, me| {
-        let options = ShmOptions {
-            bootstrap: Bootstrap::File(me.meeting_place().join("world")),
-            rank: Some(me.rank()),
-            nranks: Some(me.nranks()),
-            deadline: Instant::now() + DEADLINE,
-            agreement: Vec::new(),
-        };
-        let world = World::join(&options, &WorldOptions::default()).unwrap();
+        let world = me.join(&WorldOptions::default()).unwrap();
         vectors().iter().for_each(|vector| run(&world, vector));
         Ok(String::new())
     });

@@ -4,18 +4,20 @@
 
 mod cp;
 mod data;
+#[path = "../support/join.rs"]
+mod join;
 mod moe;
 mod ranked;
 mod tp;
 mod vector_f;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use pld::ir;
 use pld::runtime::{Callback, CallbackFn, CompileOptions, Executable, World, WorldOptions};
-use pld::transport::shm::{Bootstrap, ShmOptions};
-use pld_test_ranks::{DEADLINE, Job};
+use pld_test_ranks::Job;
+
+use join::Join;
 
 /// Launches an exchange in a world many times, and checks what came of it.
 type Scenario = fn(&Arc<World>);
@@ -65,14 +67,7 @@ fn over_processes(scenario: &str, nranks: u32) {
 #[test]
 fn rank_process() {
     pld_test_ranks::rank_process(|name, me| {
-        let options = ShmOptions {
-            bootstrap: Bootstrap::File(me.meeting_place().join("world")),
-            rank: Some(me.rank()),
-            nranks: Some(me.nranks()),
-            deadline: Instant::now() + DEADLINE,
-            agreement: Vec::new(),
-        };
-        let world = World::join(&options, &WorldOptions::default()).unwrap();
+        let world = me.join(&WorldOptions::default()).unwrap();
         let scenario = SCENARIOS.iter().find(|(candidate, _)| *candidate == name).expect("a scenario").1;
         scenario(&world);
         Ok(String::new())
