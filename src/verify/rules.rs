@@ -23,10 +23,12 @@ macro_rules! rules {
                 Rule { code: Code($code), name: $name, severity: Severity::$severity, about: $about };
         )*
 
-        /// Every rule, by code.
+        /// Every rule of this list, by code.
         pub const RULES: &[Rule] = &[$($rule),*];
     };
 }
+
+pub(crate) use rules;
 
 rules! {
     // Structure.

@@ -1,0 +1,186 @@
+//! What is explored: the world, its inputs, the memory model, and the budget.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How a program is run and explored.
+#[derive(Clone)]
+pub struct Options<'a> {
+    /// Number of ranks.
+    pub nranks: u32,
+    /// Launches in a row.
+    pub launches: u32,
+    /// Windows keep their contents between launches, and nothing makes a rank wait for others between two of them.
+    pub persistent: bool,
+    /// When remote writes land.
+    pub memory: Memory,
+    /// How schedules are chosen.
+    pub explore: Explore,
+    /// Most schedules that are run.
+    pub schedules: u64,
+    /// The first seed; others count up from it.
+    pub seed: u64,
+    /// The only schedule to run, instead of exploring.
+    pub replay: Option<Schedule>,
+    /// Values of the dynamic dimensions, by index.
+    pub dims: &'a [i64],
+    /// Arguments of the host driver: one set for all launches, or a set for each of them, one behind the other.
+    pub args: &'a [Arg],
+    /// The engine's own functions. A function that is not there touches memory as it declares, but changes nothing.
+    pub functions: Option<&'a dyn Functions>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self {
+            nranks: 2,
+            launches: 1,
+            persistent: false,
+            memory: Memory::Host,
+            explore: Explore::Auto,
+            schedules: 1000,
+            seed: 0,
+            replay: None,
+            dims: &[],
+            args: &[],
+            functions: None,
+        }
+    }
+}
+
+/// An argument of the host driver.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    /// A tensor: each rank's part, without the leading axis, or each rank's own copy of a whole one.
+    Ranked(Vec<Vec<u8>>),
+    /// A tensor that all ranks have in common.
+    Shared(Vec<u8>),
+    /// The bits of a scalar.
+    Bits(u64),
+}
+
+/// When remote writes land.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// The end of a task drains what the task wrote at other ranks.
+    Host,
+    /// The end of a task does not drain its remote stores; only a notify of the same task does.
+    Npu,
+}
+
+/// How schedules are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Explore {
+    /// Every schedule while that is few; otherwise half of them as in `Random`, half as in `Pct`.
+    Auto,
+    /// Each step is one of those that are possible, with equal chances.
+    Random,
+    /// Tasks have random priorities, which change at few random points.
+    Pct,
+    /// Every schedule, leaving out those that differ only in the order of independent steps.
+    Exhaustive,
+}
+
+/// One schedule, to run it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// Chosen with this seed, uniformly.
+    Random(u64),
+    /// Chosen with this seed, by priorities.
+    Pct(u64),
+    /// These choices among the possible steps; afterwards always the first.
+    Choices(Vec<u16>),
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Schedule::Random(seed) => write!(f, "random:{seed}"),
+            Schedule::Pct(seed) => write!(f, "pct:{seed}"),
+            Schedule::Choices(choices) => {
+                f.write_str("choices:")?;
+                for (index, choice) in choices.iter().enumerate() {
+                    write!(f, "{}{choice}", if index > 0 { "." } else { "" })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || format!("'{text}' is no schedule: random:SEED, pct:SEED or choices:N.N.N");
+        let (kind, rest) = text.split_once(':').ok_or_else(unknown)?;
+        let number = |rest: &str| rest.parse().map_err(|_| unknown());
+        match kind {
+            "random" => number(rest).map(Schedule::Random),
+            "pct" => number(rest).map(Schedule::Pct),
+            "choices" if rest.is_empty() => Ok(Schedule::Choices(Vec::new())),
+            "choices" => {
+                let choices = rest.split('.').map(|choice| choice.parse().map_err(|_| unknown()));
+                choices.collect::<Result<_, _>>().map(Schedule::Choices)
+            }
+            _ => Err(unknown()),
+        }
+    }
+}
+
+/// A tensor as one of the engine's functions sees it: a private copy of one rank's memory.
+pub struct View<'a> {
+    /// The elements.
+    pub bytes: &'a mut [u8],
+    /// Bytes from the beginning of `bytes` to the first element.
+    pub offset: usize,
+    /// A [`crate::ir::DType`].
+    pub dtype: crate::ir::DType,
+    /// Extents, outermost first.
+    pub shape: Vec<i64>,
+    /// Elements between neighbours in each dimension.
+    pub strides: Vec<i64>,
+}
+
+/// A scalar as one of the engine's functions sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// Of type `i32`, `i64` or `bool`.
+    Int(i64),
+    /// Of type `f32`.
+    Float(f32),
+}
+
+/// The engine's own functions, by name.
+pub trait Functions {
+    /// Calls one for one block; none if there is no function of that name, an error if it returned other than 0.
+    fn call(
+        &self,
+        name: &str,
+        tensors: &mut [View],
+        scalars: &[Scalar],
+        block: i64,
+        blocks: i64,
+    ) -> Option<Result<(), i32>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_read_as_they_print() {
+        let schedules = [
+            Schedule::Random(7),
+            Schedule::Pct(u64::MAX),
+            Schedule::Choices(vec![]),
+            Schedule::Choices(vec![3, 0, 12]),
+        ];
+        for schedule in schedules {
+            assert_eq!(schedule.to_string().parse(), Ok(schedule));
+        }
+        for text in ["", "7", "random:", "random:-1", "choices:1..2", "pct:x", "dfs:1"] {
+            assert!(text.parse::<Schedule>().is_err(), "{text}");
+        }
+    }
+}
