@@ -9,6 +9,7 @@ mod describe;
 mod explore;
 mod fault;
 mod host;
+mod inputs;
 mod machine;
 mod memory;
 mod ops;
@@ -32,6 +33,7 @@ use machine::Stop;
 use plan::Plan;
 
 pub use fault::Fault;
+pub use inputs::{Fill, Given, GivenTensor, Inputs, UNBOUND_EXTENT, inputs};
 pub use options::{Arg, Explore, Functions, Memory, Options, Scalar, Schedule, View};
 
 /// What was explored, and what was found.
