@@ -1,16 +1,15 @@
 //! Reads the programs, and makes the arguments that they are run with.
 //!
 //! `#! ranks=2 launches=2 persistent memory=npu` says how; `#! input xs = 1 0 | 0 1` gives the elements of an argument, those
-//! of all ranks or each rank's own. Tensors that are not given count up: `(rank + 1) * 1000 + i`. Outputs are zero.
+//! of all ranks or each rank's own.
 
 use std::path::Path;
 
 use half::{bf16, f16};
-use pld::check::{Arg, Functions, Memory, Options, Scalar, View};
-use pld::ir::extent::Known;
+use pld::check::{Arg, Fill, Functions, Memory, Options, Scalar, View, inputs};
 use pld::ir::parse::parse;
-use pld::ir::program::{Param, TensorDef};
-use pld::ir::{DType, Direction, OpKind, Program, ScalarType, Tensor};
+use pld::ir::program::Param;
+use pld::ir::{DType, Program};
 
 pub struct Case {
     pub name: String,
@@ -61,10 +60,10 @@ impl Case {
         let directives: Vec<String> =
             text.lines().filter_map(|line| line.strip_prefix("#! ")).map(str::to_string).collect();
         let (mut nranks, mut launches, mut persistent, mut memory) = (2, 1, false, Memory::Host);
-        let mut inputs = Vec::new();
+        let mut given = Vec::new();
         for directive in &directives {
             if let Some((input, values)) = directive.strip_prefix("input ").and_then(|rest| rest.split_once(" = ")) {
-                inputs.push((input, values));
+                given.push((input, values));
                 continue;
             }
             for word in directive.split(' ') {
@@ -77,7 +76,7 @@ impl Case {
                 }
             }
         }
-        let args = arguments(&program, nranks, launches, &inputs);
+        let args = arguments(&program, nranks, launches, &given);
         let marks = marks(text);
         Self { name: name.into(), file, program, marks, directives, nranks, launches, persistent, memory, args }
     }
@@ -98,61 +97,35 @@ fn marks(text: &str) -> Vec<Mark> {
     marks
 }
 
-/// A set of arguments for each launch.
-fn arguments(program: &Program, nranks: u32, launches: u32, inputs: &[(&str, &str)]) -> Vec<Arg> {
-    let host = program.host.as_ref().expect("a host driver");
-    let name = |param: &Param| match *param {
-        Param::Tensor(tensor) => program.tensors[tensor].name.clone().expect("a name"),
-        Param::Scalar(scalar) => program.scalars[scalar].name.clone().expect("a name"),
-    };
-    let mut unknown: Vec<&str> = inputs.iter().map(|(input, _)| *input).collect();
-    unknown.retain(|input| !host.params.iter().any(|param| name(param) == *input));
-    assert!(unknown.is_empty(), "no parameters: {unknown:?}");
-    let set = |launch: u32| {
-        host.params.iter().map(move |param| {
-            let given = inputs.iter().find(|(input, _)| *input == name(param)).map(|(_, values)| *values);
-            match *param {
-                Param::Tensor(param) => tensor(program, param, nranks, given),
-                Param::Scalar(param) => {
-                    let value = given.map_or(f64::from(launch), |text| text.parse().expect("a number"));
-                    Arg::Bits(match program.scalars[param].ty {
-                        ScalarType::F32 => u64::from((value as f32).to_bits()),
-                        _ => value as i64 as u64,
-                    })
-                }
+/// A set of arguments for each launch: what is given, and otherwise what the checker makes up.
+fn arguments(program: &Program, nranks: u32, launches: u32, given: &[(&str, &str)]) -> Vec<Arg> {
+    let mut args = inputs(program, nranks, launches, Fill::Iota, 0, &[]).expect("the driver takes inputs").args;
+    let params = &program.host.as_ref().expect("a host driver").params;
+    for (name, text) in given {
+        let named = |param: &Param| match *param {
+            Param::Tensor(tensor) => (program.tensors[tensor].name.as_deref() == Some(name)).then_some(tensor),
+            Param::Scalar(_) => None,
+        };
+        let (number, tensor) = params
+            .iter()
+            .enumerate()
+            .find_map(|(number, param)| Some((number, named(param)?)))
+            .unwrap_or_else(|| panic!("no tensor is called {name}"));
+        let lists: Vec<Vec<u8>> = text.split(" | ").map(|list| elements(program.tensors[tensor].dtype, list)).collect();
+        for arg in args.iter_mut().skip(number).step_by(params.len()) {
+            let Arg::Ranked(parts) = arg else { panic!("{name} is not given by rank") };
+            for (rank, part) in parts.iter_mut().enumerate() {
+                let list = &lists[if lists.len() == 1 { 0 } else { rank }];
+                assert_eq!(list.len(), part.len(), "bytes of {name}");
+                part.clone_from(list);
             }
-        })
-    };
-    (1..=launches).flat_map(set).collect()
+        }
+    }
+    args
 }
 
-fn tensor(program: &Program, tensor: Tensor, nranks: u32, given: Option<&str>) -> Arg {
-    let mut ranked = false;
-    program.walk(program.host.as_ref().expect("a host driver").body, &mut |op| {
-        ranked |= matches!(program.ops[op].kind, OpKind::SliceRank { src, .. } if src == tensor);
-    });
-    let data = &program.tensors[tensor];
-    let known = Known { world: Some(nranks.into()), dims: &[] };
-    let extents = data.shape.iter().skip(ranked.into());
-    let len: i64 = extents.map(|&e| program.extents.eval(e, known).expect("a size without dims")).product();
-    let is_out = matches!(data.def, TensorDef::HostParam(_, Direction::Out));
-    let part = |rank: u32| -> Vec<u8> {
-        let values: Option<Vec<f64>> = given.map(|text| {
-            let lists: Vec<&str> = text.split(" | ").collect();
-            let list = lists[if lists.len() == 1 { 0 } else { rank as usize }];
-            list.split(' ').map(|value| value.parse().expect("a number")).collect()
-        });
-        if let Some(values) = &values {
-            assert_eq!(values.len() as i64, len, "elements of {}", data.name.as_deref().unwrap_or("?"));
-        }
-        let value = |i: i64| match &values {
-            Some(values) => values[i as usize],
-            None if is_out => 0.0,
-            None => f64::from((rank + 1) * 1000) + i as f64,
-        };
-        (0..len).flat_map(|i| bytes(data.dtype, value(i))).collect()
-    };
-    if ranked { Arg::Ranked((0..nranks).map(part).collect()) } else { Arg::Shared(part(0)) }
+fn elements(dtype: DType, list: &str) -> Vec<u8> {
+    list.split(' ').flat_map(|number| bytes(dtype, number.parse().expect("a number"))).collect()
 }
 
 fn bytes(dtype: DType, value: f64) -> Vec<u8> {
