@@ -194,7 +194,9 @@ impl<'p> Writer<'p> {
             if let Some(left) = history.map(|h| h.value_before(machine.who[*by as usize].launch)).filter(|&v| v != 0) {
                 notes.push(format!("earlier launches have left {left} there"));
             }
-            for (op, rank) in missing.iter().take(4) {
+            let others = missing.iter().any(|(_, rank)| *rank != awaited.cell.rank);
+            let counts = |&&(_, rank): &&(Op, usize)| !others || rank != awaited.cell.rank;
+            for (op, rank) in missing.iter().filter(counts).take(4) {
                 notes.push(format!("rank {rank} has not come to {}", self.at(machine, *op)));
             }
             if missing.is_empty() {
@@ -308,17 +310,20 @@ impl<'p> Writer<'p> {
     }
 
     fn condition(&self, machine: &Machine, awaited: &Awaited) -> String {
-        format!("{} {} {}", self.cell(machine, awaited.cell, awaited.op), awaited.cmp, awaited.expected)
+        format!("{} {} {}", self.cell_name(machine, awaited.cell, awaited.op), awaited.cmp, awaited.expected)
     }
 
     /// `sig[0, 0] of rank 1`.
     fn cell(&self, machine: &Machine, cell: Cell, op: Op) -> String {
+        format!("{} of rank {}", self.cell_name(machine, cell, op), cell.rank)
+    }
+
+    fn cell_name(&self, machine: &Machine, cell: Cell, op: Op) -> String {
         let window = match machine.plan.program.ops[op].kind {
             OpKind::Notify { window, .. } | OpKind::Wait { window, .. } | OpKind::DeferWait { window, .. } => window,
             _ => unreachable!("a signal op"),
         };
-        let name = self.elements(machine, machine.plan.program.root(window), &(cell.at..cell.at + 4), true);
-        format!("{name} of rank {}", cell.rank)
+        self.elements(machine, machine.plan.program.root(window), &(cell.at..cell.at + 4), true)
     }
 
     /// The place that an access touched: `inbox[1, 0] to inbox[1, 63] of rank 0`.
