@@ -247,8 +247,8 @@ impl<'p> Writer<'p> {
                 hint: "",
             },
             Some(Stop::Callback(op, by, status)) => Parts {
-                message: format!("{} returned {status}", self.task(machine, *op)),
-                notes: vec![who(machine, *by)],
+                message: format!("{} returned {status}", self.function(machine, *op)),
+                notes: by.iter().map(|&by| who(machine, by)).collect(),
                 hint: "",
             },
             Some(Stop::TooLong) | None => unreachable!("this is no finding"),
@@ -303,10 +303,12 @@ impl<'p> Writer<'p> {
         }
     }
 
-    fn task(&self, machine: &Machine, op: Op) -> String {
+    fn function(&self, machine: &Machine, op: Op) -> String {
         let program = machine.plan.program;
-        let task = program.ops[op].kind.task().map(|(task, _)| program.tasks[task].name.clone());
-        task.unwrap_or_default()
+        match &program.ops[op].kind {
+            OpKind::HostTask { name, .. } => name.clone(),
+            kind => kind.task().map(|(task, _)| program.tasks[task].name.clone()).unwrap_or_default(),
+        }
     }
 
     fn condition(&self, machine: &Machine, awaited: &Awaited) -> String {

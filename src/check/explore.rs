@@ -218,8 +218,11 @@ pub fn explore(plan: &Plan, go_on: &mut dyn FnMut() -> bool) -> Result<Report> {
     };
     if exhaustive > 1 {
         let mut tree = Tree::default();
-        while search.report.schedules < exhaustive && go_on() {
-            // The first schedule has been run, but not as part of the tree.
+        // Some tries end early, as it turns out that they are like others.
+        for _ in 0..2 * exhaustive {
+            if search.report.schedules >= exhaustive || !go_on() {
+                break;
+            }
             match tree.run(plan) {
                 Some((machine, choices)) => search.note(&machine, || Schedule::Choices(choices.clone()), &choices),
                 None if tree.is_done() => {
