@@ -45,7 +45,9 @@ fn right_launches(seed: u64) -> Vec<bool> {
 /// On one core the order of tasks is drawn and nothing else has a say in it.
 #[test]
 fn a_missing_edge_between_tasks_shows_and_shows_again() {
-    assert_eq!(right_launches(0), [true; 50], "undisturbed, tasks run in the order of the text");
+    if std::env::var_os("PLD_CHAOS").is_none() {
+        assert_eq!(right_launches(0), [true; 50], "undisturbed, tasks run in the order of the text");
+    }
     for seed in 1..=5 {
         let right = right_launches(seed);
         assert!(right.contains(&true) && right.contains(&false), "seed {seed}: {right:?}");
