@@ -255,8 +255,8 @@ impl Graph {
     pub fn take(&mut self, place: usize) -> Option<Block> {
         let &index = self.ready.get(place)?;
         let node = &mut self.nodes[index as usize];
-        let turn = node.first + node.next;
-        let turn = if turn < node.blocks { turn } else { turn - node.blocks };
+        let behind = node.blocks - node.first;
+        let turn = if node.next < behind { node.first + node.next } else { node.next - behind };
         let block = Block { node: index, task: node.task, args: node.args.as_ptr(), index: turn };
         node.next += 1;
         if node.next == node.blocks {
@@ -426,7 +426,11 @@ mod tests {
 
         /// A block only runs when all that its task conflicts with or names has ended, and in the end all have run.
         #[test]
-        fn blocks_keep_the_order_of_conflicts(tasks in prop::collection::vec(task(), 1..30), lifo in any::<bool>(), fifo in any::<bool>()) {
+        fn blocks_keep_the_order_of_conflicts(
+            tasks in prop::collection::vec(task(), 1..30),
+            lifo in any::<bool>(),
+            fifo in any::<bool>(),
+        ) {
             let mut graph = Graph::default();
             let (mut handles, mut open): (Vec<Handle>, Vec<i64>) = (Vec::new(), Vec::new());
             let mut running: Vec<Block> = Vec::new();
