@@ -12,7 +12,7 @@ use super::fault::{Fault, Step};
 use super::host::{Launch, launch};
 use super::memory::{Landing, Memory, Piece};
 use super::plan::Plan;
-use super::registers::{Next, Registers};
+use super::registers::{MOST_WORK, Next, Registers};
 use super::rng::Rng;
 use super::shadow::{Access, Race};
 use super::signal::{Awaited, Cell, History, Seen};
@@ -21,9 +21,6 @@ use super::value::Value;
 use crate::ir::op::MAX_WAITERS;
 use crate::ir::{Op, OpKind, Task};
 use crate::passes::task_graph::Dep;
-
-/// Most work of one run.
-const MOST_WORK: u64 = 50_000_000;
 
 /// Why a run does not go on.
 #[derive(Clone, Debug, PartialEq)]
@@ -183,8 +180,8 @@ impl<'p> Machine<'p> {
         for number in 0..plan.options.launches {
             match launch(plan, number) {
                 Ok(launch) => machine.launches.push(launch),
-                Err(fault) => {
-                    machine.stop = Some(Stop::Fault(fault, None));
+                Err(stop) => {
+                    machine.stop = Some(stop);
                     return machine;
                 }
             }
@@ -317,6 +314,7 @@ impl<'p> Machine<'p> {
                     self.ranks[rank].entry = Some(entry);
                     return Ok(());
                 }
+                Next::TooLong => _ = self.stop.get_or_insert(Stop::TooLong),
                 Next::Drain => {
                     self.join(rank);
                     self.ranks[rank].entry = Some(entry);
@@ -448,6 +446,10 @@ impl<'p> Machine<'p> {
             }
         }
         deps.extend((0..index).filter(|&earlier| task.conflicts(&state.tasks[earlier])));
+        self.work += index as u64;
+        if self.work > MOST_WORK {
+            self.stop.get_or_insert(Stop::TooLong);
+        }
         deps.sort_unstable();
         deps.dedup();
         for dep in deps {

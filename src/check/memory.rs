@@ -207,6 +207,7 @@ pub fn ranges(view: &View, at: &[i64], extents: &[i64], element: i64) -> Vec<Ran
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "lists of ranges")]
 mod tests {
     use smallvec::smallvec;
 

@@ -59,6 +59,10 @@ impl Machine<'_> {
             let op = match block.registers.next(self.plan, Some(entry), false)? {
                 Next::Op(op) => op,
                 Next::Drain => unreachable!("a task has nothing pending"),
+                Next::TooLong => {
+                    self.stop.get_or_insert(Stop::TooLong);
+                    return Ok(true);
+                }
                 Next::End if block.deferred.is_empty() => return Ok(true),
                 Next::End => {
                     self.begin_waiter(block);
