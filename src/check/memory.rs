@@ -81,11 +81,6 @@ impl Memory {
         Piece(rank)
     }
 
-    /// The bytes of a piece.
-    pub fn bytes(&self, piece: Piece) -> &[u8] {
-        &self.bytes[piece.0]
-    }
-
     /// The bytes of a part of an argument.
     pub fn argument(&self, arg: usize, part: usize) -> &[u8] {
         &self.bytes[self.nranks * (1 + arg) + part]

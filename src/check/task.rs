@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::registers::Registers;
 use super::signal::Awaited;
 use super::value::Value;
-use crate::ir::{Extent, Op, Task, Tile};
+use crate::ir::{Op, Task, Tile};
 use crate::passes::task_graph::{Atom, Hull, Linear, Mode, Node, Root};
 use cranelift_entity::SecondaryMap;
 
@@ -152,12 +152,4 @@ pub struct Who {
     pub task: Task,
     /// The block, of a grid.
     pub block: Option<i64>,
-}
-
-impl Plan<'_> {
-    /// The value of a size.
-    pub fn extent(&self, extent: Extent) -> i64 {
-        let known = crate::ir::extent::Known { world: Some(self.nranks as i64), dims: self.options.dims };
-        self.program.extents.eval(extent, known).unwrap_or(0)
-    }
 }
