@@ -9,6 +9,7 @@ use super::options::{Explore, Schedule};
 use super::plan::Plan;
 use super::reduce::Tree;
 use super::rng::Rng;
+use super::task::Thread;
 use super::{Finding, Report, rules};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::Severity;
@@ -27,7 +28,7 @@ enum Chooser {
 /// last.
 struct Pct {
     rng: Rng,
-    priorities: HashMap<(usize, u32), u64>,
+    priorities: HashMap<Thread, u64>,
     /// Of the ranks, where all blocks of one go together.
     ranks: Option<Vec<u64>>,
     changes: Vec<u64>,
