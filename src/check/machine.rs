@@ -16,7 +16,7 @@ use super::registers::{MOST_WORK, Next, Registers};
 use super::rng::Rng;
 use super::shadow::{Access, Race};
 use super::signal::{Awaited, Cell, History, Seen};
-use super::task::{At, Block, Instance, Who};
+use super::task::{At, Block, Instance, Thread, Who};
 use super::value::Value;
 use crate::ir::op::MAX_WAITERS;
 use crate::ir::{Op, OpKind, Task};
@@ -87,7 +87,8 @@ struct Rank {
     /// Instances so far of each task.
     instances: HashMap<Task, Vec<usize>>,
     live: usize,
-    blocks: u32,
+    /// Tasks so far, of all dispatches.
+    age: u32,
     waiters: i64,
     /// Remote stores that are not drained.
     stores: Vec<Time>,
@@ -102,7 +103,7 @@ pub struct Footprint {
     /// The cells that it waited for.
     pub awaited: SmallVec<[Cell; 1]>,
     /// Blocks that could begin because of it.
-    pub begun: Vec<(usize, u32)>,
+    pub begun: Vec<Thread>,
 }
 
 /// A run.
@@ -129,7 +130,7 @@ pub struct Machine<'p> {
     free: Vec<usize>,
     /// Blocks that run, by rank and age.
     active: Vec<usize>,
-    last: Option<(usize, u32)>,
+    last: Option<Thread>,
     work: u64,
     pub(super) raced: HashSet<(Op, Op)>,
 }
@@ -149,7 +150,7 @@ impl<'p> Machine<'p> {
             tasks: Vec::new(),
             instances: HashMap::new(),
             live: 0,
-            blocks: 0,
+            age: 0,
             waiters: 0,
             stores: Vec::new(),
             landings: Vec::new(),
@@ -464,6 +465,8 @@ impl<'p> Machine<'p> {
         }
         state.instances.entry(node.task).or_default().push(index);
         state.live += 1;
+        task.age = state.age;
+        state.age += 1;
         let ready = task.before == 0;
         state.tasks.push(task);
         if ready {
@@ -480,13 +483,19 @@ impl<'p> Machine<'p> {
             return;
         }
         let waits = std::mem::take(&mut task.waits);
-        let (op, name, blocks) = (task.op, task.task, task.blocks);
+        let (op, name, blocks, age) = (task.op, task.task, task.blocks, task.age);
         let wait = self.meet(rank, waits);
         let grid = match self.plan.program.ops[op].kind {
             OpKind::Task { grid, .. } => grid,
             _ => None,
         };
         for block in 0..blocks {
+            // A block has registers of its own, so many blocks are much memory.
+            self.work += 4 * self.plan.scalars.len() as u64;
+            if self.work > MOST_WORK {
+                self.stop.get_or_insert(Stop::TooLong);
+                return;
+            }
             let state = &mut self.ranks[rank];
             let task = &state.tasks[index];
             let mut clock = task.clock.clone();
@@ -499,8 +508,7 @@ impl<'p> Machine<'p> {
             let id = self.who.len() as u32;
             let launch = state.launch;
             self.who.push(Who { rank, launch, op, task: name, block: grid.map(|_| block) });
-            let key = (rank, state.blocks);
-            state.blocks += 1;
+            let key = (rank, age, block as u32);
             self.footprint.begun.push(key);
             let new = Block {
                 key,

@@ -9,9 +9,7 @@ use std::collections::BTreeSet;
 
 use super::machine::{Footprint, Machine};
 use super::plan::Plan;
-
-/// A block, in every run.
-type Thread = (usize, u32);
+use super::task::Thread;
 
 /// A point of the tree of schedules.
 #[derive(Debug)]
