@@ -8,8 +8,9 @@ use super::rules;
 use super::shadow::Access;
 use super::signal::{Awaited, Cell, Note};
 use super::task::{At, Block, Who};
+use crate::ir::extent::Known;
 use crate::ir::program::{Param, TensorDef};
-use crate::ir::{Buffer, Direction, Op, OpKind, Tensor, WaitCmp};
+use crate::ir::{Direction, NotifyOp, Op, OpKind, Scalar, Tensor, WaitCmp};
 use crate::verify::rules::Rule;
 
 /// Something that a run shows.
@@ -136,13 +137,15 @@ fn race(machine: &Machine, index: usize, raced: &Raced) -> Shown {
     if raced.undrained && first.time.lane != first.issued.lane {
         return of(&rules::UNDRAINED, second.op, first.op, None);
     }
+    // The same finding, whichever of the two came first.
+    let (later, earlier) = (first.op.max(second.op), first.op.min(second.op));
     if who.rank == other.rank && who.launch == other.launch {
-        return of(&rules::MISSING_EDGE, second.op, first.op, None);
+        return of(&rules::MISSING_EDGE, later, earlier, None);
     }
     if first.does.is_write() && second.does.is_write() {
         return match loose(machine, second, first) {
             Some((rule, found)) => of(rule, wait_op(machine, found), second.op, Some(found)),
-            None => of(&rules::OVERLAPPING_WRITES, second.op, first.op, None),
+            None => of(&rules::OVERLAPPING_WRITES, later, earlier, None),
         };
     }
     let (read, write) = if first.does.is_write() { (second, first) } else { (first, second) };
@@ -241,7 +244,8 @@ fn stuck(machine: &Machine) -> Vec<Shown> {
             At::Begin | At::Notify(_) => Vec::new(),
         };
         let open = cells.into_iter().find(|a| !a.holds(machine.memory.cell(a.cell.rank, a.cell.at)));
-        all.extend(open.map(|awaited| Stuck { by: block.id, awaited, missing: missing(machine, awaited) }));
+        let until = machine.launch(block.key.0);
+        all.extend(open.map(|awaited| Stuck { by: block.id, awaited, missing: missing(machine, awaited, until) }));
     }
     all.sort_by_key(|stuck| (stuck.awaited.op, stuck.by));
     let mut shown = Vec::new();
@@ -268,13 +272,13 @@ fn stuck(machine: &Machine) -> Vec<Shown> {
     shown
 }
 
-/// Notifies of a cell's buffer that somebody still has before them, and their ranks.
-fn missing(machine: &Machine, awaited: Awaited) -> Vec<(Op, usize)> {
+/// Notifies of a cell's buffer that somebody still has before them, up to a launch, and their ranks.
+fn missing(machine: &Machine, awaited: Awaited, until: u32) -> Vec<(Op, usize)> {
     let plan = machine.plan;
-    let notifies = notifies(machine, awaited.buffer);
+    let notifies = notifies(machine, awaited);
     let mut missing = Vec::new();
     for &rank in plan.domain(awaited.buffer) {
-        let (held, behind) = machine.to_come(rank);
+        let (held, behind) = machine.to_come(rank, until);
         for &op in &notifies {
             let inside = |&task: &Op| is_inside(machine, task, op);
             let running = machine.active().filter(|block| block.key.0 == rank).any(|block| comes(machine, block, op));
@@ -287,11 +291,19 @@ fn missing(machine: &Machine, awaited: Awaited) -> Vec<(Op, usize)> {
     missing
 }
 
-/// The notifies of a buffer.
-fn notifies(machine: &Machine, buffer: Buffer) -> Vec<Op> {
+/// The notifies of a buffer that may bring a cell there.
+fn notifies(machine: &Machine, awaited: Awaited) -> Vec<Op> {
     let plan = machine.plan;
+    let known = Known { world: Some(plan.nranks as i64), dims: plan.options.dims };
+    let helps = |value: Scalar, op: NotifyOp| match (plan.program.int_value(value, known), op) {
+        (Some(value), NotifyOp::Set) => awaited.holds(value as i32),
+        (Some(value), NotifyOp::Add) => awaited.cmp == WaitCmp::Eq || value > 0,
+        (None, _) => true,
+    };
     let notifies = plan.program.ops.iter().filter(|(_, data)| match data.kind {
-        OpKind::Notify { window, .. } => plan.buffers_of(window).contains(&buffer),
+        OpKind::Notify { window, value, op, .. } => {
+            helps(value, op) && plan.buffers_of(window).contains(&awaited.buffer)
+        }
         _ => false,
     });
     notifies.map(|(op, _)| op).collect()

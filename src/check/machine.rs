@@ -4,6 +4,7 @@
 //! program without races, and races are found whatever the order: every block knows what happened before it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
@@ -19,7 +20,7 @@ use super::signal::{Awaited, Cell, History, Seen};
 use super::task::{At, Block, Instance, Thread, Who};
 use super::value::Value;
 use crate::ir::op::MAX_WAITERS;
-use crate::ir::{Op, OpKind, Task};
+use crate::ir::{DType, Op, OpKind, Task};
 use crate::passes::task_graph::Dep;
 
 /// Why a run does not go on.
@@ -102,6 +103,8 @@ pub struct Footprint {
     pub notified: Option<(Cell, bool)>,
     /// The cells that it waited for.
     pub awaited: SmallVec<[Cell; 1]>,
+    /// Where it added floats: the order of two such steps may show in the sum.
+    pub sums: SmallVec<[(Piece, Range<usize>); 1]>,
     /// Blocks that could begin because of it.
     pub begun: Vec<Thread>,
 }
@@ -239,8 +242,8 @@ impl<'p> Machine<'p> {
         self.plan.args_of(self.ranks[rank].launch)
     }
 
-    /// The rank's tasks that have not begun, and tasks that its launch has not come to yet.
-    pub fn to_come(&self, rank: usize) -> (Vec<Op>, Vec<Op>) {
+    /// The rank's tasks that have not begun, and tasks that it has not come to yet, up to a launch.
+    pub fn to_come(&self, rank: usize, until: u32) -> (Vec<Op>, Vec<Op>) {
         let state = &self.ranks[rank];
         let held = state.tasks.iter().filter(|task| !task.ended && task.before > 0).map(|task| task.op);
         let mut behind = Vec::new();
@@ -250,6 +253,11 @@ impl<'p> Machine<'p> {
             for (index, dispatch) in dispatches.iter().enumerate().skip(state.dispatch) {
                 let tasks = self.plan.tasks[dispatch.entry].nodes.iter().map(|node| node.op);
                 behind.extend(tasks.filter(|&op| index > state.dispatch || last.is_none_or(|last| op > last)));
+            }
+        }
+        for launch in self.launches.iter().take(until as usize + 1).skip(state.launch as usize + 1) {
+            for dispatch in &launch.ranks[rank] {
+                behind.extend(self.plan.tasks[dispatch.entry].nodes.iter().map(|node| node.op));
             }
         }
         (held.collect(), behind)
@@ -374,8 +382,9 @@ impl<'p> Machine<'p> {
             }
             // The end of a launch drains everything.
             for landing in std::mem::take(&mut state.landings) {
-                self.memory.land(&landing);
+                self.land(&landing);
             }
+            let state = &mut self.ranks[rank];
             for stores in std::mem::take(&mut state.stores) {
                 state.base.learn(stores);
                 self.lanes.end(stores);
@@ -538,7 +547,7 @@ impl<'p> Machine<'p> {
         let (rank, index) = (block.key.0, block.instance);
         let lazy = |landing: &Landing| landing.lazy;
         let (mut late, landed): (Vec<_>, Vec<_>) = block.landings.drain(..).partition(lazy);
-        landed.iter().for_each(|landing| self.memory.land(landing));
+        landed.iter().for_each(|landing| self.land(landing));
         self.lanes.end(block.time);
         let state = &mut self.ranks[rank];
         state.landings.append(&mut late);
@@ -589,13 +598,21 @@ impl<'p> Machine<'p> {
         }
     }
 
+    /// A remote write lands.
+    pub fn land(&mut self, landing: &Landing) {
+        if landing.adds.is_some_and(DType::is_float) {
+            self.footprint.sums.extend(landing.ranges.iter().map(|range| (landing.piece, range.clone())));
+        }
+        self.memory.land(landing);
+    }
+
     /// Lets some remote store land that nothing has drained.
     fn land_some(&mut self, rank: usize) {
         let Some(rng) = &mut self.rng else { return };
         let landings = &mut self.ranks[rank].landings;
         if !landings.is_empty() && rng.below(4) == 0 {
             let landing = landings.remove(0);
-            self.memory.land(&landing);
+            self.land(&landing);
         }
     }
 }

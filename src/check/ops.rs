@@ -292,7 +292,7 @@ impl Machine<'_> {
         if to.remote && self.rng.as_mut().is_none_or(|rng| rng.below(2) == 0) {
             block.landings.push(landing);
         } else {
-            self.memory.land(&landing);
+            self.land(&landing);
         }
     }
 
@@ -329,7 +329,7 @@ impl Machine<'_> {
         let mut landings = std::mem::take(&mut block.landings);
         while !landings.is_empty() {
             let next = self.rng.as_mut().map_or(0, |rng| rng.below(landings.len()));
-            self.memory.land(&landings.remove(next));
+            self.land(&landings.remove(next));
         }
         if let Some(stores) = block.stores {
             block.clock.learn(stores);

@@ -1,8 +1,9 @@
 //! Every schedule, but of those that differ only in the order of independent steps one: dynamic partial-order reduction.
 //!
-//! Two steps depend on each other if both are about one cell, and not both add to it or both wait for it. After each run,
-//! wherever a step could have come before an earlier one that it depends on, that order is noted to be tried. Steps that
-//! have been tried at a point *sleep* there until something that they depend on happens.
+//! Two steps depend on each other if both are about one cell, and not both add to it or both wait for it, or if both add
+//! floats at one place. After each run, wherever a step could have come before an earlier one that it depends on, that
+//! order is noted to be tried. Steps that have been tried at a point *sleep* there until something that they depend on
+//! happens.
 //! (C. Flanagan, P. Godefroid: Dynamic partial-order reduction for model checking software, POPL 2005.)
 
 use std::collections::BTreeSet;
@@ -38,7 +39,10 @@ impl Footprint {
                 b.awaited.contains(&cell) || b.notified.is_some_and(|(other, also)| cell == other && !(adds && also))
             })
         };
-        about(self, other) || about(other, self)
+        let sums = self.sums.iter().any(|(piece, bytes)| {
+            other.sums.iter().any(|(at, also)| piece == at && bytes.start < also.end && also.start < bytes.end)
+        });
+        sums || about(self, other) || about(other, self)
     }
 }
 
