@@ -3,12 +3,14 @@
 //! A run interprets all ranks, tasks and blocks, several launches in a row, on private copies of windows and tensors. Its
 //! order is a [`Schedule`] that can be run again. [`rules`] lists what is found.
 
+mod inputs;
 mod options;
 pub mod rules;
 
 use crate::error::Result;
 use crate::ir::{Diagnostic, Program};
 
+pub use inputs::{Fill, Given, GivenTensor, Inputs, UNBOUND_EXTENT, inputs};
 pub use options::{Arg, Explore, Functions, Memory, Options, Scalar, Schedule, View};
 
 /// What was explored, and what was found.
