@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use pld::check::{Call, Fill, Functions, Memory, Options, Scalar, View, check, inputs};
 use pld::ir::parse::parse;
-use pld::verify::rules::RULES;
+use pld::ir::{Diagnostic, Program, Severity};
+use pld::verify::rules::Rule;
 use pld::verify::verify;
 
 /// What has no example: program text cannot break the first two, and the others take too much of it.
@@ -13,8 +15,8 @@ const WITHOUT_EXAMPLE: &[&str] = &["PLD-V002", "PLD-V080", "PLD-P005", "PLD-P013
 struct Section<'a> {
     heading: &'a str,
     about: &'a str,
-    /// The program, for a world if it is noted, and what is said about it.
-    example: Option<(&'a str, Option<u32>, &'a str)>,
+    /// The program, what is noted about it, and what is said about it.
+    example: Option<(&'a str, &'a str, &'a str)>,
 }
 
 fn sections<'a>(document: &'a str, prefix: &str) -> Vec<Section<'a>> {
@@ -26,8 +28,7 @@ fn sections<'a>(document: &'a str, prefix: &str) -> Vec<Section<'a>> {
             let (info, rest) = rest.split_once('\n').expect("a line");
             let (program, rest) = rest.split_once("```\n").expect("a closed block");
             let rest = rest.split_once("```text\n").expect("the findings follow").1;
-            let world = info.trim().strip_prefix("world=").map(|n| n.parse().expect("a number"));
-            (program, world, rest.split_once("```").expect("a closed block").0)
+            (program, info.trim(), rest.split_once("```").expect("a closed block").0)
         });
         Section { heading, about, example }
     });
@@ -36,10 +37,15 @@ fn sections<'a>(document: &'a str, prefix: &str) -> Vec<Section<'a>> {
 
 #[test]
 fn every_rule_is_documented() {
+    documents("PLD-V", pld::verify::rules::RULES);
+    documents("PLD-C", pld::check::rules::RULES);
+}
+
+fn documents(prefix: &str, rules: &[Rule]) {
     let document = read();
-    let documented: Vec<(&str, &str)> = sections(&document, "PLD-V").iter().map(|s| (s.heading, s.about)).collect();
+    let documented: Vec<(&str, &str)> = sections(&document, prefix).iter().map(|s| (s.heading, s.about)).collect();
     let rules: Vec<(String, String)> =
-        RULES.iter().map(|r| (format!("{} {} ({})", r.code, r.name, r.severity), format!("{}.", r.about))).collect();
+        rules.iter().map(|r| (format!("{} {} ({})", r.code, r.name, r.severity), format!("{}.", r.about))).collect();
     let rules: Vec<(&str, &str)> = rules.iter().map(|(h, a)| (h.as_str(), a.as_str())).collect();
     assert_eq!(documented, rules);
 }
@@ -65,12 +71,13 @@ fn every_example_gives_its_code() {
     let mut wrong = String::new();
     for section in sections(&document, "PLD-") {
         let code = section.heading.split(' ').next().expect("a code");
-        let Some((program, world, expected)) = section.example else {
+        let Some((program, info, expected)) = section.example else {
             assert!(WITHOUT_EXAMPLE.contains(&code), "{code} has no example");
             continue;
         };
         let findings = match parse(program, "example.pld") {
-            Ok(program) => verify(&program, world),
+            Ok(program) if code.starts_with("PLD-C") => checked(&program, info),
+            Ok(program) => verify(&program, info.strip_prefix("world=").map(|n| n.parse().expect("a number"))),
             Err(mistakes) => mistakes,
         };
         if findings.is_empty() || findings.iter().any(|f| f.code.0 != code) {
@@ -89,7 +96,40 @@ fn every_example_gives_its_code() {
     }
 }
 
-fn list(findings: &[pld::ir::Diagnostic]) -> String {
+/// What the checker finds, with the options that are noted.
+fn checked(program: &Program, info: &str) -> Vec<Diagnostic> {
+    let mut options = Options::default();
+    for word in info.split_whitespace() {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("ranks", n) => options.nranks = n.parse().expect("a number"),
+            ("launches", n) => options.launches = n.parse().expect("a number"),
+            ("persistent", "") => options.persistent = true,
+            ("memory", "npu") => options.memory = Memory::Npu,
+            ("refuse", "") => options.functions = Some(&Refuse),
+            _ => panic!("{word:?} is no option"),
+        }
+    }
+    let mut findings = verify(program, Some(options.nranks));
+    findings.retain(|finding| finding.severity == Severity::Error);
+    if !findings.is_empty() {
+        return findings;
+    }
+    let made = inputs(program, options.nranks, options.launches, Fill::Iota, 0, &[]).expect("inputs");
+    let options = Options { dims: &made.dims, args: &made.args, ..options };
+    let report = check(program, &options, &mut || true).expect("arguments of the program");
+    report.findings.into_iter().map(|finding| finding.diagnostic).collect()
+}
+
+/// Each function returns 5.
+struct Refuse;
+
+impl Functions for Refuse {
+    fn call(&self, _: Call, _: &mut [View], _: &[Scalar]) -> Option<Result<(), i32>> {
+        Some(Err(5))
+    }
+}
+
+fn list(findings: &[Diagnostic]) -> String {
     findings.iter().map(|f| format!("{f}\n")).collect()
 }
 
