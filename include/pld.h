@@ -900,7 +900,8 @@ typedef struct pld_tensor_arg_t {
 
 /**
  * An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_resident`,
- * `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`; zeros are `PLD_ARG_GENERATED`.
+ * `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`; `pld_arg_generated` makes one for
+ * `pld_check`.
  */
 typedef struct pld_arg_t {
   /**
@@ -2718,6 +2719,9 @@ static inline pld_arg_t pld_arg_none_(pld_arg_kind_t kind) {
   a.resident = NULL;
   return a;
 }
+
+/** An argument that pld_check makes up. */
+static inline pld_arg_t pld_arg_generated(void) { return pld_arg_none_(PLD_ARG_GENERATED); }
 
 /** A tensor as argument of a launch: `pld_arg_tensor(x, PLD_DTYPE_F32, PLD_DIMS(nranks, 1, 256))`. */
 static inline pld_arg_t pld_arg_tensor(void *data, pld_dtype_t dtype, const int64_t *shape, size_t ndims) {

@@ -55,7 +55,8 @@ pub struct pld_tensor_arg_t {
 }
 
 /// An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_resident`,
-/// `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`; zeros are `PLD_ARG_GENERATED`.
+/// `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`; `pld_arg_generated` makes one for
+/// `pld_check`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct pld_arg_t {
