@@ -61,7 +61,7 @@ static pld_program_t *allreduce(int64_t halves) {
   return p;
 }
 
-/* A finding, to look at and to run again. */
+/* The first finding, to look at and to run again. */
 struct finding {
   char code[16], schedule[256];
 };
@@ -69,6 +69,7 @@ struct finding {
 static void on_finding(const pld_diagnostic_t *d, void *user_data) {
   struct finding *finding = (struct finding *)user_data;
   printf("%s\n", d->text);
+  if (finding->code[0] != '\0') return;
   snprintf(finding->code, sizeof finding->code, "%s", d->code);
   snprintf(finding->schedule, sizeof finding->schedule, "%s", d->schedule);
 }

@@ -145,7 +145,8 @@ pub extern "C" fn pld_check_options_init(options: CheckOptionsOut, size: usize) 
 ///
 /// Errors: `PLD_ERR_CHECK` if there is a finding that is an error; `PLD_ERR_VERIFY` if the program breaks a rule for this
 /// number of ranks, which `callback` gets then, and nothing was run; `PLD_ERR_INVALID_STATE` if it is not finished;
-/// `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`, `PLD_ERR_NO_MEMORY`.
+/// `PLD_ERR_UNSUPPORTED` if a run takes too many steps; `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`,
+/// `PLD_ERR_NO_MEMORY`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_check(
     p: Option<&pld_program_t>,
