@@ -2489,7 +2489,8 @@ pld_status_t pld_check_options_init(pld_check_options_t *options,
  *
  * Errors: `PLD_ERR_CHECK` if there is a finding that is an error; `PLD_ERR_VERIFY` if the program breaks a rule for this
  * number of ranks, which `callback` gets then, and nothing was run; `PLD_ERR_INVALID_STATE` if it is not finished;
- * `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`, `PLD_ERR_NO_MEMORY`.
+ * `PLD_ERR_UNSUPPORTED` if a run takes too many steps; `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`,
+ * `PLD_ERR_NO_MEMORY`.
  */
 PLD_API
 pld_status_t pld_check(const struct pld_program_t *p,
