@@ -112,6 +112,13 @@ impl Shadow {
         if byte < *end { accesses.iter().rev().find(writes).copied() } else { None }
     }
 
+    /// Somebody with this clock comes after a read that knew the write of this time at a byte.
+    pub fn is_read(&self, byte: usize, write: Time, clock: &Clock) -> bool {
+        let Some((_, (end, accesses))) = self.parts.range(..=byte).next_back() else { return false };
+        let knew = |access: &Access| access.does == Does::Read && access.after.0 == write && clock.covers(access.time);
+        byte < *end && accesses.iter().any(knew)
+    }
+
     /// Makes a part begin at `at`, if one spans it.
     fn split(&mut self, at: usize) {
         let Some((_, part)) = self.parts.range_mut(..at).next_back() else { return };
