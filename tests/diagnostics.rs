@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pld::check::{Call, Fill, Functions, Memory, Options, Scalar, View, check, inputs};
+use pld::check::{Call, Explore, Fill, Functions, Memory, Options, Scalar, View, check, inputs};
 use pld::ir::parse::parse;
 use pld::ir::{Diagnostic, Program, Severity};
 use pld::verify::rules::Rule;
@@ -150,6 +150,7 @@ fn checked(program: &Program, info: &str) -> Vec<Diagnostic> {
             ("launches", n) => options.launches = n.parse().expect("a number"),
             ("persistent", "") => options.persistent = true,
             ("memory", "npu") => options.memory = Memory::Npu,
+            ("explore", "random") => options.explore = Explore::Random,
             ("refuse", "") => options.functions = Some(&Refuse),
             _ => panic!("{word:?} is no option"),
         }

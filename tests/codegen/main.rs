@@ -16,4 +16,5 @@ mod faults;
 mod host;
 mod scalars;
 mod signals;
+mod stops;
 mod transfers;

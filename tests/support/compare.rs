@@ -26,7 +26,8 @@ pub fn assert_same(program: &Program, nranks: u32, args: &[Arg], dims: &[i64]) {
     let mut model = Model::new(program, nranks, args, dims, &[]);
     let expected = model.run();
     let text = || print(program);
-    for options in [Options { each: false, checked: true }, Options { each: true, checked: true }] {
+    let default = Options::default();
+    for options in [default, Options { each: true, ..default }, Options { shaken: true, ..default }] {
         let ranks = Ranks::compile(program, nranks, options);
         let outcome = ranks.launch(args, dims, &[], &[]);
         match &expected {
