@@ -415,7 +415,7 @@ static void refused(const pld_program_t *p, const pld_check_options_t *o, const 
 }
 
 static void bad_options(void) {
-  static const char *const schedules[] = {"", "7", "random:", "pct:x", "choices:1..2"};
+  static const char *const schedules[] = {"", "7", "random:", "pct:x", "first:", "first:2=1,1=1"};
   pld_program_t *p = looking();
   pld_callback_t function;
   pld_check_options_t o = defaults();
