@@ -39,11 +39,9 @@ impl Access {
     /// In no order they give no certain result.
     fn conflicts(&self, other: &Access) -> bool {
         use Does::*;
-        match (self.does, other.does) {
-            (Read, Read | Await) | (Await, Read) => false,
-            (SignalSet | SignalAdd | Await, SignalSet | SignalAdd | Await) => false,
-            _ => true,
-        }
+        let commute = matches!((self.does, other.does), (Read, Read | Await) | (Await, Read));
+        let signal = |does| matches!(does, SignalSet | SignalAdd | Await);
+        !commute && !(signal(self.does) && signal(other.does))
     }
 
     /// Whoever races with `other`, which came before, races with this access too.
