@@ -9,6 +9,7 @@
  *     pld_program_t *p = pld_program_create("shift");
  *     ...                                                  entries, tasks, host driver
  *     pld_program_finish(p, on_diagnostic, NULL);          every mistake at once, with file and line
+ *     pld_check(p, NULL, on_diagnostic, NULL, NULL);       in a test: what can go wrong in any order of the ranks
  *     pld_world_create(&options, &world);                  ranks are threads; or pld_world_join: this process is a rank
  *     pld_compile(p, world, NULL, &executable);
  *     pld_launch(executable, args, nargs);
