@@ -9,9 +9,7 @@ use std::collections::BTreeSet;
 
 use super::machine::{Footprint, Machine};
 use super::plan::Plan;
-
-/// A block, in every run.
-type Thread = (usize, u32);
+use super::task::Thread;
 
 /// A point of the tree of schedules.
 #[derive(Debug)]
@@ -190,10 +188,9 @@ mod tests {
 
     fn result(machine: &Machine) -> Result {
         let keys = classify(machine, None).iter().map(|shown| (shown.rule.code.0, shown.op)).collect();
-        (
-            keys,
-            (0..machine.plan.nranks).map(|rank| machine.memory.bytes(machine.memory.windows(rank)).to_vec()).collect(),
-        )
+        let whole = std::iter::once(0..machine.plan.layout.bytes).collect::<Vec<_>>();
+        let windows = |rank| machine.memory.gather(machine.memory.windows(rank), &whole);
+        (keys, (0..machine.plan.nranks).map(windows).collect())
     }
 
     /// The results of all schedules, one by one.

@@ -41,7 +41,7 @@ impl Access {
         use Does::*;
         let commute = matches!((self.does, other.does), (Read, Read | Await) | (Await, Read));
         let signal = |does| matches!(does, SignalSet | SignalAdd | Await);
-        !commute && !(signal(self.does) && signal(other.does))
+        !(commute || signal(self.does) && signal(other.does))
     }
 
     /// Whoever races with `other`, which came before, races with this access too.
@@ -150,6 +150,7 @@ fn note(accesses: &mut Accesses, mut access: Access, clock: &Clock, bytes: &Rang
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "lists of ranges")]
 mod tests {
     use super::*;
 
