@@ -9,6 +9,7 @@
  *     pld_program_t *p = pld_program_create("shift");
  *     ...                                                  entries, tasks, host driver
  *     pld_program_finish(p, on_diagnostic, NULL);          every mistake at once, with file and line
+ *     pld_check(p, NULL, on_diagnostic, NULL, NULL);       in a test: what can go wrong in any order of the ranks
  *     pld_world_create(&options, &world);                  ranks are threads; or pld_world_join: this process is a rank
  *     pld_compile(p, world, NULL, &executable);
  *     pld_launch(executable, args, nargs);
@@ -64,6 +65,10 @@ struct DLManagedTensor;
  * Values of `pld_arg_kind_t`.
  */
 typedef enum pld_arg_kind {
+  /**
+   * None: `pld_check` makes one up; a launch takes no such argument.
+   */
+  PLD_ARG_GENERATED = 0,
   /**
    * A tensor: `tensor`. In a world of threads the whole one, with its leading rank axis; in a world of processes this
    * rank's part of it, without.
@@ -217,6 +222,43 @@ typedef enum pld_dtype {
 } pld_dtype;
 
 /**
+ * Values of `pld_explore_t`.
+ */
+typedef enum pld_explore {
+  /**
+   * Every schedule while that is few; otherwise half of them as in `PLD_EXPLORE_RANDOM`, half as in `PLD_EXPLORE_PCT`.
+   */
+  PLD_EXPLORE_AUTO = 0,
+  /**
+   * Each step is one of those that are possible, with equal chances.
+   */
+  PLD_EXPLORE_RANDOM = 1,
+  /**
+   * Tasks have random priorities, which change at few random points.
+   */
+  PLD_EXPLORE_PCT = 2,
+  /**
+   * Every schedule, leaving out those that differ only in the order of independent steps.
+   */
+  PLD_EXPLORE_EXHAUSTIVE = 3,
+} pld_explore;
+
+/**
+ * Values of `pld_fill_t`.
+ */
+typedef enum pld_fill {
+  /**
+   * Element `i` of rank `r` in launch `n` is `(r + 1) * 100003 + i + (n - 1) * 1000003`, wrapped to the type; for
+   * floats the remainder of that by 1021, 31 or 7 (of 32, 16 and 8 bits), so that sums of some elements are exact.
+   */
+  PLD_FILL_IOTA = 0,
+  /**
+   * By `seed`; floats are small integers, as above.
+   */
+  PLD_FILL_RANDOM = 1,
+} pld_fill;
+
+/**
  * Values of `pld_graph_format_t`.
  */
 typedef enum pld_graph_format {
@@ -247,6 +289,20 @@ typedef enum pld_log_level {
    */
   PLD_LOG_INFO = 2,
 } pld_log_level;
+
+/**
+ * Values of `pld_memory_model_t`.
+ */
+typedef enum pld_memory_model {
+  /**
+   * The end of a task waits until all that the task wrote at other ranks has landed.
+   */
+  PLD_MEMORY_HOST = 1,
+  /**
+   * The end of a task does not wait for its remote stores; only a notify of the same task does.
+   */
+  PLD_MEMORY_NPU = 2,
+} pld_memory_model;
 
 /**
  * Values of `pld_notify_op_t`.
@@ -330,6 +386,10 @@ typedef enum pld_status {
    * The target or transport cannot do what is asked.
    */
   PLD_ERR_UNSUPPORTED = 22,
+  /**
+   * `pld_check` has found an error in the program: the diagnostics say which.
+   */
+  PLD_ERR_CHECK = 23,
   /**
    * Memory is exhausted.
    */
@@ -516,6 +576,10 @@ typedef struct pld_diagnostic_t {
    * All of it, laid out over several lines as a person wants to read it.
    */
   const char *text;
+  /**
+   * The schedule that shows it, for `replay` of `pld_check_options_t`; empty unless `pld_check` has found it.
+   */
+  const char *schedule;
 } pld_diagnostic_t;
 
 /**
@@ -837,7 +901,8 @@ typedef struct pld_tensor_arg_t {
 
 /**
  * An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_resident`,
- * `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`.
+ * `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`; `pld_arg_generated` makes one for
+ * `pld_check`.
  */
 typedef struct pld_arg_t {
   /**
@@ -905,6 +970,121 @@ typedef struct pld_callback_t {
    */
   void *user_data;
 } pld_callback_t;
+
+/**
+ * When remote writes land: a value of `enum pld_memory_model`.
+ */
+typedef uint32_t pld_memory_model_t;
+
+/**
+ * How schedules are chosen: a value of `enum pld_explore`.
+ */
+typedef uint32_t pld_explore_t;
+
+/**
+ * How tensors are filled that are not given: a value of `enum pld_fill`.
+ */
+typedef uint32_t pld_fill_t;
+
+/**
+ * Options of `pld_check`. `pld_check_options_init` sets the size; 0 is the default everywhere else.
+ */
+typedef struct pld_check_options_t {
+  /**
+   * `sizeof(pld_check_options_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * Number of ranks; default 2.
+   */
+  uint32_t nranks;
+  /**
+   * Launches in a row, up to 1000; default 1.
+   */
+  uint32_t launches;
+  /**
+   * Other than 0: as a persistent executable. Windows keep their contents from launch to launch, and a rank may begin
+   * one while others are still in the one before.
+   */
+  uint32_t persistent;
+  /**
+   * When remote writes land; default `PLD_MEMORY_HOST`.
+   */
+  pld_memory_model_t memory;
+  /**
+   * How schedules are chosen.
+   */
+  pld_explore_t explore;
+  /**
+   * Most schedules that are run; default 1000.
+   */
+  uint64_t schedules;
+  /**
+   * No further schedule is begun after that many microseconds; default no limit.
+   */
+  uint64_t time_limit_us;
+  /**
+   * What the random choices follow from, those of generated inputs too.
+   */
+  uint64_t seed;
+  /**
+   * The only schedule to run, instead of exploring: the `schedule` of a finding. Other options must be as they were.
+   */
+  const char *replay;
+  /**
+   * Arguments as for `pld_launch` in a world of threads: one set for all launches, or as many sets as launches, one
+   * behind the other. They are copied, never written. What is not given is made up: a tensor by `fill`, an integer is
+   * the number of the launch, from 1, an `f32` 1, a `bool` true. Not given are all if `nargs` is 0, those of kind
+   * `PLD_ARG_GENERATED`, and the elements of a tensor whose `data` is NULL.
+   */
+  const pld_arg_t *args;
+  /**
+   * Number of `args`.
+   */
+  size_t nargs;
+  /**
+   * How tensors are filled that are not given. A dynamic dimension that no given tensor binds is 4.
+   */
+  pld_fill_t fill;
+  /**
+   * Functions for extern and host tasks, as in `pld_compile_options_t`; but none is needed.
+   */
+  const pld_callback_t *callbacks;
+  /**
+   * Number of `callbacks`.
+   */
+  size_t ncallbacks;
+} pld_check_options_t;
+
+/**
+ * What was explored, and how much was found. The caller sets `struct_size`.
+ */
+typedef struct pld_check_report_t {
+  /**
+   * `sizeof(pld_check_report_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * 1 if every schedule was run, up to the order of independent steps; 0 if some were left out.
+   */
+  uint32_t complete;
+  /**
+   * Schedules that were run.
+   */
+  uint64_t schedules;
+  /**
+   * Steps of all of them: pieces of a task between two signals.
+   */
+  uint64_t steps;
+  /**
+   * Findings that are errors.
+   */
+  uint32_t errors;
+  /**
+   * Findings that are warnings.
+   */
+  uint32_t warnings;
+} pld_check_report_t;
 
 /**
  * Options of `pld_compile`. `pld_compile_options_init` sets the size; 0 is the default everywhere else.
@@ -2294,6 +2474,37 @@ PLD_API int32_t pld_run_done(const struct pld_run_t *run);
  */
 PLD_API void pld_run_destroy(struct pld_run_t *run);
 
+/**
+ * Sets all options to their defaults. `size` is `sizeof(pld_check_options_t)` in the caller's header. Local; callable
+ * from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+ */
+PLD_API
+pld_status_t pld_check_options_init(pld_check_options_t *options,
+                                    size_t size);
+
+/**
+ * Runs the finished program on private copies of its windows and tensors, in many orders of its ranks, tasks and remote
+ * writes, and finds what can go wrong: races, signals that are lost, stale or overwritten, deadlocks; `docs/checking.md`
+ * says what it can and cannot find. `options` may be NULL. `callback` (may be NULL) gets each finding once, in source
+ * order, with a schedule that shows it. `*out_report` (may be NULL) says what was explored, whatever was found.
+ *
+ * Functions of extern and host tasks are called on copies, by this thread, one at a time: those that the program was
+ * built with, and those of the options. One that is missing touches memory as it declares, but changes nothing.
+ *
+ * Local; blocks until the budget is used up, and needs no world. Any number of threads may check a program at once.
+ *
+ * Errors: `PLD_ERR_CHECK` if there is a finding that is an error; `PLD_ERR_VERIFY` if the program breaks a rule for this
+ * number of ranks, which `callback` gets then, and nothing was run; `PLD_ERR_INVALID_STATE` if it is not finished;
+ * `PLD_ERR_UNSUPPORTED` if a run takes too many steps; `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`,
+ * `PLD_ERR_NO_MEMORY`.
+ */
+PLD_API
+pld_status_t pld_check(const struct pld_program_t *p,
+                       const pld_check_options_t *options,
+                       pld_diagnostic_fn callback,
+                       void *user_data,
+                       pld_check_report_t *out_report);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
@@ -2515,6 +2726,9 @@ static inline pld_arg_t pld_arg_none_(pld_arg_kind_t kind) {
   a.resident = NULL;
   return a;
 }
+
+/** An argument that pld_check makes up. */
+static inline pld_arg_t pld_arg_generated(void) { return pld_arg_none_(PLD_ARG_GENERATED); }
 
 /** A tensor as argument of a launch: `pld_arg_tensor(x, PLD_DTYPE_F32, PLD_DIMS(nranks, 1, 256))`. */
 static inline pld_arg_t pld_arg_tensor(void *data, pld_dtype_t dtype, const int64_t *shape, size_t ndims) {

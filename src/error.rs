@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Verify = 21,
     /// The target or transport cannot do what is asked.
     Unsupported = 22,
+    /// The checker has found an error; the diagnostics say which.
+    Check = 23,
     // Resources.
     /// Memory is exhausted.
     NoMemory = 40,

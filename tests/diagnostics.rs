@@ -1,10 +1,16 @@
-//! `docs/diagnostics.md` tells the truth: it has every rule, and each example gives what stands below it.
+//! `docs/diagnostics.md` tells the truth: it has every rule, and each example gives what stands below it. So does the story
+//! of `docs/checking.md`.
 
 use std::path::Path;
 
+use pld::check::{Call, Explore, Fill, Functions, Memory, Options, Scalar, View, check, inputs};
 use pld::ir::parse::parse;
-use pld::verify::rules::RULES;
+use pld::ir::{Diagnostic, Program, Severity};
+use pld::verify::rules::Rule;
 use pld::verify::verify;
+
+const DIAGNOSTICS: &str = "docs/diagnostics.md";
+const CHECKING: &str = "docs/checking.md";
 
 /// What has no example: program text cannot break the first two, and the others take too much of it.
 const WITHOUT_EXAMPLE: &[&str] = &["PLD-V002", "PLD-V080", "PLD-P005", "PLD-P013"];
@@ -13,8 +19,8 @@ const WITHOUT_EXAMPLE: &[&str] = &["PLD-V002", "PLD-V080", "PLD-P005", "PLD-P013
 struct Section<'a> {
     heading: &'a str,
     about: &'a str,
-    /// The program, for a world if it is noted, and what is said about it.
-    example: Option<(&'a str, Option<u32>, &'a str)>,
+    /// The program, what is noted about it, and what is said about it.
+    example: Option<(&'a str, &'a str, &'a str)>,
 }
 
 fn sections<'a>(document: &'a str, prefix: &str) -> Vec<Section<'a>> {
@@ -26,8 +32,7 @@ fn sections<'a>(document: &'a str, prefix: &str) -> Vec<Section<'a>> {
             let (info, rest) = rest.split_once('\n').expect("a line");
             let (program, rest) = rest.split_once("```\n").expect("a closed block");
             let rest = rest.split_once("```text\n").expect("the findings follow").1;
-            let world = info.trim().strip_prefix("world=").map(|n| n.parse().expect("a number"));
-            (program, world, rest.split_once("```").expect("a closed block").0)
+            (program, info.trim(), rest.split_once("```").expect("a closed block").0)
         });
         Section { heading, about, example }
     });
@@ -36,10 +41,15 @@ fn sections<'a>(document: &'a str, prefix: &str) -> Vec<Section<'a>> {
 
 #[test]
 fn every_rule_is_documented() {
-    let document = read();
-    let documented: Vec<(&str, &str)> = sections(&document, "PLD-V").iter().map(|s| (s.heading, s.about)).collect();
+    documents("PLD-V", pld::verify::rules::RULES);
+    documents("PLD-C", pld::check::rules::RULES);
+}
+
+fn documents(prefix: &str, rules: &[Rule]) {
+    let document = read(DIAGNOSTICS);
+    let documented: Vec<(&str, &str)> = sections(&document, prefix).iter().map(|s| (s.heading, s.about)).collect();
     let rules: Vec<(String, String)> =
-        RULES.iter().map(|r| (format!("{} {} ({})", r.code, r.name, r.severity), format!("{}.", r.about))).collect();
+        rules.iter().map(|r| (format!("{} {} ({})", r.code, r.name, r.severity), format!("{}.", r.about))).collect();
     let rules: Vec<(&str, &str)> = rules.iter().map(|(h, a)| (h.as_str(), a.as_str())).collect();
     assert_eq!(documented, rules);
 }
@@ -47,7 +57,7 @@ fn every_rule_is_documented() {
 /// The codes of the builder and of the parser stand in its source.
 #[test]
 fn every_code_is_documented() {
-    let document = read();
+    let document = read(DIAGNOSTICS);
     for source in ["src/ir/builder/mod.rs", "src/ir/parse/mistake.rs"] {
         let source = std::fs::read_to_string(root().join(source)).expect("the source is there");
         let codes: Vec<&str> = source.split("Code(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -60,20 +70,23 @@ fn every_code_is_documented() {
 
 #[test]
 fn every_example_gives_its_code() {
-    let document = read();
+    let document = read(DIAGNOSTICS);
     let mut blessed = document.clone();
     let mut wrong = String::new();
     for section in sections(&document, "PLD-") {
         let code = section.heading.split(' ').next().expect("a code");
-        let Some((program, world, expected)) = section.example else {
+        let Some((program, info, expected)) = section.example else {
             assert!(WITHOUT_EXAMPLE.contains(&code), "{code} has no example");
             continue;
         };
         let findings = match parse(program, "example.pld") {
-            Ok(program) => verify(&program, world),
+            Ok(program) if code.starts_with("PLD-C") => checked(&program, info),
+            Ok(program) => verify(&program, info.strip_prefix("world=").map(|n| n.parse().expect("a number"))),
             Err(mistakes) => mistakes,
         };
-        if findings.is_empty() || findings.iter().any(|f| f.code.0 != code) {
+        // A mistake may have more than one consequence when it runs.
+        let gives = findings.iter().filter(|finding| finding.code.0 == code).count();
+        if gives == 0 || gives < findings.len() && !code.starts_with("PLD-C") {
             wrong += &format!("{code}:\n{}", list(&findings));
         }
         blessed = blessed.replacen(
@@ -83,13 +96,86 @@ fn every_example_gives_its_code() {
         );
     }
     assert!(wrong.is_empty(), "examples that give another code, or none:\n{wrong}");
-    if blessed != document {
-        assert!(std::env::var_os("PLD_TEST_BLESS").is_some(), "the findings have changed; they are now\n{blessed}");
-        std::fs::write(path(), blessed).expect("the document is writable");
+    bless(DIAGNOSTICS, &document, &blessed);
+}
+
+#[test]
+fn the_story_is_what_the_checker_says() {
+    let document = read(CHECKING);
+    let mut blessed = String::new();
+    let mut rest = document.as_str();
+    let mut codes = Vec::new();
+    while let Some((before, after)) = rest.split_once("```pld ") {
+        let (info, after) = after.split_once('\n').expect("a line");
+        let (text, after) = after.split_once("```\n").expect("a closed block");
+        let (between, after) = after.split_once("```text\n").expect("the findings follow");
+        let program = parse(text, "allreduce.pld").unwrap_or_else(|mistakes| panic!("{}", list(&mistakes)));
+        let findings = checked(&program, info);
+        codes.push(findings.iter().map(|finding| finding.code.0).collect::<Vec<_>>());
+        let said = if findings.is_empty() { "no findings\n".into() } else { list(&findings) };
+        blessed += &format!("{before}```pld {info}\n{text}```\n{between}```text\n{said}```");
+        rest = after.split_once("```").expect("a closed block").1;
+    }
+    blessed += rest;
+    assert_eq!(codes.len(), 3);
+    assert!(codes[0].contains(&"PLD-C012") && codes[1].contains(&"PLD-C003") && codes[2].is_empty(), "{codes:?}");
+    bless(CHECKING, &document, &blessed);
+}
+
+#[test]
+fn the_calls_stand_in_the_example() {
+    let document = read(CHECKING);
+    let example = read("examples/c/check.c");
+    let blocks: Vec<&str> =
+        document.split("```c\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        assert!(example.contains(block), "not in the example:\n{block}");
     }
 }
 
-fn list(findings: &[pld::ir::Diagnostic]) -> String {
+fn bless(path: &str, document: &str, blessed: &str) {
+    if blessed != document {
+        assert!(std::env::var_os("PLD_TEST_BLESS").is_some(), "the findings have changed; {path} is now\n{blessed}");
+        std::fs::write(root().join(path), blessed).expect("the document is writable");
+    }
+}
+
+/// What the checker finds, with the options that are noted.
+fn checked(program: &Program, info: &str) -> Vec<Diagnostic> {
+    let mut options = Options::default();
+    for word in info.split_whitespace() {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("ranks", n) => options.nranks = n.parse().expect("a number"),
+            ("launches", n) => options.launches = n.parse().expect("a number"),
+            ("persistent", "") => options.persistent = true,
+            ("memory", "npu") => options.memory = Memory::Npu,
+            ("explore", "random") => options.explore = Explore::Random,
+            ("refuse", "") => options.functions = Some(&Refuse),
+            _ => panic!("{word:?} is no option"),
+        }
+    }
+    let mut findings = verify(program, Some(options.nranks));
+    findings.retain(|finding| finding.severity == Severity::Error);
+    if !findings.is_empty() {
+        return findings;
+    }
+    let made = inputs(program, options.nranks, options.launches, Fill::Iota, 0, &[]).expect("inputs");
+    let options = Options { dims: &made.dims, args: &made.args, ..options };
+    let report = check(program, &options, &mut || true).expect("arguments of the program");
+    report.findings.into_iter().map(|finding| finding.diagnostic).collect()
+}
+
+/// Each function returns 5.
+struct Refuse;
+
+impl Functions for Refuse {
+    fn call(&self, _: Call, _: &mut [View], _: &[Scalar]) -> Option<Result<(), i32>> {
+        Some(Err(5))
+    }
+}
+
+fn list(findings: &[Diagnostic]) -> String {
     findings.iter().map(|f| format!("{f}\n")).collect()
 }
 
@@ -97,10 +183,6 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn path() -> std::path::PathBuf {
-    root().join("docs/diagnostics.md")
-}
-
-fn read() -> String {
-    std::fs::read_to_string(path()).expect("the document is there")
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).expect("the document is there")
 }

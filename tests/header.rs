@@ -28,6 +28,7 @@ const NOUNS: &[&str] = &[
     "arg",
     "executable",
     "run",
+    "check",
 ];
 
 #[test]

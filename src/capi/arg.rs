@@ -18,6 +18,8 @@ pub type pld_arg_kind_t = u32;
 /// Values of `pld_arg_kind_t`.
 #[repr(C)]
 pub enum pld_arg_kind {
+    /// None: `pld_check` makes one up; a launch takes no such argument.
+    PLD_ARG_GENERATED = 0,
     /// A tensor: `tensor`. In a world of threads the whole one, with its leading rank axis; in a world of processes this
     /// rank's part of it, without.
     PLD_ARG_TENSOR = 1,
@@ -53,7 +55,8 @@ pub struct pld_tensor_arg_t {
 }
 
 /// An argument of a launch. Made by `pld_arg_tensor`, `pld_arg_dlpack`, `pld_arg_parts`, `pld_arg_resident`,
-/// `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`.
+/// `pld_arg_int`, `pld_arg_float` or `pld_arg_bool`; `pld_arg_generated` makes one for
+/// `pld_check`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct pld_arg_t {
@@ -104,18 +107,19 @@ impl Arguments {
     }
 }
 
-fn of_argument(index: usize, error: Error) -> Error {
+/// An error about one of a list of arguments.
+pub(super) fn of_argument(index: usize, error: Error) -> Error {
     Error::new(error.kind, format!("argument {index}: {error}"))
 }
 
 impl pld_arg_t {
-    fn is(&self, kind: pld_arg_kind) -> bool {
+    pub(super) fn is(&self, kind: pld_arg_kind) -> bool {
         self.kind == kind as pld_arg_kind_t
     }
 
     // On the launch path: a result that is returned through memory would be written and read in different widths.
     #[inline(always)]
-    fn read(&self) -> Result<Arg<'_>> {
+    pub(super) fn read(&self) -> Result<Arg<'_>> {
         if self.is(pld_arg_kind::PLD_ARG_TENSOR) {
             self.tensor.read().map(Arg::Tensor)
         } else if self.is(pld_arg_kind::PLD_ARG_INT) {
@@ -134,7 +138,7 @@ impl pld_arg_t {
 
 impl pld_tensor_arg_t {
     #[inline(always)]
-    fn read(&self) -> Result<TensorArg<'_>> {
+    pub(super) fn read(&self) -> Result<TensorArg<'_>> {
         if let Some(managed) = self.dlpack.get() {
             return managed.dl_tensor.read();
         }

@@ -216,6 +216,9 @@ static inline pld_arg_t pld_arg_none_(pld_arg_kind_t kind) {
   return a;
 }
 
+/** An argument that pld_check makes up. */
+static inline pld_arg_t pld_arg_generated(void) { return pld_arg_none_(PLD_ARG_GENERATED); }
+
 /** A tensor as argument of a launch: `pld_arg_tensor(x, PLD_DTYPE_F32, PLD_DIMS(nranks, 1, 256))`. */
 static inline pld_arg_t pld_arg_tensor(void *data, pld_dtype_t dtype, const int64_t *shape, size_t ndims) {
   pld_arg_t a = pld_arg_none_(PLD_ARG_TENSOR);

@@ -16,6 +16,7 @@ mod reserve;
 
 pub mod arg;
 pub mod callback;
+pub mod check;
 pub mod control;
 pub mod dim;
 pub mod domain;

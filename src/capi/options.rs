@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 
+use super::check::{pld_check_options_t, pld_check_report_t};
 use super::executable::pld_compile_options_t;
 use super::task::pld_task_options_t;
 use super::world::pld_world_options_t;
@@ -13,9 +14,9 @@ const MOST: usize = 4096;
 const ALIGN: usize = align_of::<u32>();
 
 /// Size that a struct says it has, if that can be.
-fn checked_size(size: usize, what: &str) -> Result<usize> {
+fn checked_size(size: usize, what: &str, init: &str) -> Result<usize> {
     if size == 0 || size > MOST || !size.is_multiple_of(ALIGN) {
-        let message = format!("{what}: struct_size is {size}; pld_{what}_options_init sets it");
+        let message = format!("{what}: struct_size is {size}; {init} sets it");
         return Err(Error::invalid(message));
     }
     Ok(size)
@@ -42,7 +43,7 @@ macro_rules! options {
                 // SAFETY: not NULL, so at least the size is there; that many bytes are readable, the header demands.
                 let bytes = unsafe {
                     let size = self.0.cast::<u32>().read() as usize;
-                    let size = checked_size(size, $what)?;
+                    let size = checked_size(size, $what, concat!("pld_", $what, "_options_init"))?;
                     std::slice::from_raw_parts(self.0.cast::<u8>(), size)
                 };
                 let known = bytes.len().min(size_of::<$options>());
@@ -70,7 +71,7 @@ macro_rules! options {
                 if self.0.is_null() || !self.0.cast::<u32>().is_aligned() {
                     return Err(Error::invalid(concat!($what, ": the options are NULL or misaligned")));
                 }
-                let size = checked_size(size, $what)?;
+                let size = checked_size(size, $what, concat!("pld_", $what, "_options_init"))?;
                 // SAFETY: not NULL, so `size` writable bytes, which is enough for the size itself.
                 unsafe {
                     self.0.cast::<u8>().write_bytes(0, size);
@@ -89,6 +90,39 @@ options! {
     CompileOptions or CompileOptionsOut of pld_compile_options_t, "compile";
     /// A `pld_task_options_t *`.
     TaskOptions or TaskOptionsOut of pld_task_options_t, "task";
+    /// A `pld_check_options_t *`.
+    CheckOptions or CheckOptionsOut of pld_check_options_t, "check";
+}
+
+/// A `pld_check_report_t *`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct CheckReportOut(*mut pld_check_report_t);
+
+impl CheckReportOut {
+    /// The size that the caller's struct has; none if there is no struct.
+    pub(super) fn size(self) -> Result<Option<usize>> {
+        if self.0.is_null() {
+            return Ok(None);
+        }
+        if !self.0.cast::<u32>().is_aligned() {
+            return Err(Error::invalid("out_report is misaligned"));
+        }
+        // SAFETY: not NULL, so at least the size is there.
+        let size = unsafe { self.0.cast::<u32>().read() } as usize;
+        checked_size(size, "out_report", "its sizeof").map(Some)
+    }
+
+    /// Fills the caller's struct, which is of that size: as much of it as is known, and the rest with zeros.
+    pub(super) fn write(self, size: usize, report: &pld_check_report_t) {
+        let known = size.min(size_of::<pld_check_report_t>());
+        // SAFETY: `size` bytes are writable, the header demands, and the report is at least `known` bytes long.
+        unsafe {
+            self.0.cast::<u8>().write_bytes(0, size);
+            std::ptr::copy_nonoverlapping((&raw const *report).cast::<u8>(), self.0.cast(), known);
+            self.0.cast::<u32>().write(size as u32);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -76,6 +76,11 @@ impl TextBuffer {
 pub struct Bytes(*const c_void);
 
 impl Bytes {
+    /// Memory that another argument of the caller points to.
+    pub(super) fn at(data: *const c_void) -> Self {
+        Self(data)
+    }
+
     /// The `size` bytes, which must be there.
     pub(super) fn get<'a>(self, size: usize, what: &str) -> Result<&'a [u8]> {
         match size {

@@ -92,6 +92,8 @@ pub struct pld_diagnostic_t {
     pub hint: *const c_char,
     /// All of it, laid out over several lines as a person wants to read it.
     pub text: *const c_char,
+    /// The schedule that shows it, for `replay` of `pld_check_options_t`; empty unless `pld_check` has found it.
+    pub schedule: *const c_char,
 }
 
 /// Gets every finding about a program, in source order. It must not use the program, nor throw or jump out.
@@ -280,24 +282,28 @@ fn checked(
         Err(findings) => (None, findings, otherwise),
     };
     for finding in &findings {
-        report(finding, callback, user_data);
+        report(finding, "", callback, user_data);
     }
-    let mut errors = findings.iter().filter(|f| f.severity == Severity::Error);
-    match (program, errors.next()) {
+    match (program, refusal(kind, &findings)) {
         (Some(program), None) => Ok(program),
-        (_, first) => {
-            let first = first.map(ToString::to_string).unwrap_or_default();
-            let more = match errors.count() {
-                0 => String::new(),
-                1 => "\nand 1 more error".into(),
-                n => format!("\nand {n} more errors"),
-            };
-            Err(Error::new(kind, first + &more))
-        }
+        (_, refusal) => Err(refusal.unwrap_or_else(|| Error::new(kind, ""))),
     }
 }
 
-fn report(finding: &Diagnostic, callback: pld_diagnostic_fn, user_data: *mut c_void) {
+/// What the errors among the findings are for the caller, if there are any.
+pub(super) fn refusal<'a>(kind: ErrorKind, findings: impl IntoIterator<Item = &'a Diagnostic>) -> Option<Error> {
+    let mut errors = findings.into_iter().filter(|f| f.severity == Severity::Error);
+    let first = errors.next()?;
+    let more = match errors.count() {
+        0 => String::new(),
+        1 => "\nand 1 more error".into(),
+        n => format!("\nand {n} more errors"),
+    };
+    Some(Error::new(kind, format!("{first}{more}")))
+}
+
+/// Gives a finding to the caller.
+pub(super) fn report(finding: &Diagnostic, schedule: &str, callback: pld_diagnostic_fn, user_data: *mut c_void) {
     let Some(callback) = callback else { return };
     let text = |s: &str| CString::new(s.replace('\0', "\u{fffd}")).unwrap_or_default();
     let strings = [
@@ -307,12 +313,16 @@ fn report(finding: &Diagnostic, callback: pld_diagnostic_fn, user_data: *mut c_v
         text(&finding.snippet),
         text(&finding.hint),
         text(&finding.to_string()),
+        text(schedule),
     ];
-    let [code, file, message, snippet, hint, all] = strings.each_ref().map(|s| s.as_ptr());
+    let [code, file, message, snippet, hint, all, schedule] = strings.each_ref().map(|s| s.as_ptr());
     let severity = match finding.severity {
         Severity::Warning => pld_severity::PLD_SEVERITY_WARNING,
         Severity::Error => pld_severity::PLD_SEVERITY_ERROR,
     } as pld_severity_t;
     let (line, column) = (finding.line, finding.column);
-    callback(&pld_diagnostic_t { severity, line, column, code, file, message, snippet, hint, text: all }, user_data);
+    callback(
+        &pld_diagnostic_t { severity, line, column, code, file, message, snippet, hint, text: all, schedule },
+        user_data,
+    );
 }

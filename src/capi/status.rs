@@ -31,6 +31,8 @@ pub enum pld_status {
     PLD_ERR_VERIFY = 21,
     /// The target or transport cannot do what is asked.
     PLD_ERR_UNSUPPORTED = 22,
+    /// `pld_check` has found an error in the program: the diagnostics say which.
+    PLD_ERR_CHECK = 23,
     /// Memory is exhausted.
     PLD_ERR_NO_MEMORY = 40,
     /// A window does not fit: the message has needed and available bytes.
@@ -70,6 +72,7 @@ fn kind(status: pld_status_t) -> Option<ErrorKind> {
         Parse,
         Verify,
         Unsupported,
+        Check,
         NoMemory,
         NoSpace,
         Io,
@@ -99,6 +102,7 @@ fn texts(status: pld_status_t) -> (&'static CStr, &'static CStr) {
         Parse => (c"PLD_ERR_PARSE", c"the text is not a program"),
         Verify => (c"PLD_ERR_VERIFY", c"the program breaks a rule"),
         Unsupported => (c"PLD_ERR_UNSUPPORTED", c"not supported by the target or transport"),
+        Check => (c"PLD_ERR_CHECK", c"the checker has found an error"),
         NoMemory => (c"PLD_ERR_NO_MEMORY", c"out of memory"),
         NoSpace => (c"PLD_ERR_NO_SPACE", c"a window does not fit"),
         Io => (c"PLD_ERR_IO", c"a system call failed"),
@@ -165,6 +169,7 @@ mod tests {
             (PLD_ERR_PARSE, Parse),
             (PLD_ERR_VERIFY, Verify),
             (PLD_ERR_UNSUPPORTED, Unsupported),
+            (PLD_ERR_CHECK, Check),
             (PLD_ERR_NO_MEMORY, NoMemory),
             (PLD_ERR_NO_SPACE, NoSpace),
             (PLD_ERR_IO, Io),

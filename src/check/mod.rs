@@ -34,7 +34,7 @@ use plan::Plan;
 
 pub use fault::Fault;
 pub use inputs::{Fill, Given, GivenTensor, Inputs, UNBOUND_EXTENT, inputs};
-pub use options::{Arg, Explore, Functions, Memory, Options, Scalar, Schedule, View};
+pub use options::{Arg, Call, Explore, Functions, Memory, Options, Scalar, Schedule, View};
 
 /// What was explored, and what was found.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::fault::{Fault, Step};
 use super::machine::{Machine, Odd, Raced, Stop};
 use super::memory::{Landing, Piece, ranges};
-use super::options::{Memory as Model, Scalar as Passed, View as PassedView};
+use super::options::{Call, Memory as Model, Scalar as Passed, View as PassedView};
 use super::plan::{Numbers, Plan, Reach};
 use super::registers::{Base, Next, Registers, View};
 use super::shadow::Access;
@@ -453,8 +453,10 @@ impl Machine<'_> {
             .collect();
         let copies = used.iter().map(|(part, _)| self.memory.gather(part.piece, &part.ranges));
         let mut copies: Vec<(Tensor, Vec<u8>)> = tensors.map(|(tensor, _)| tensor).zip(copies).collect();
+        let who = &self.who[block.id as usize];
+        let about = Call { name, rank: who.rank as u32, launch: who.launch + 1, block: 0, blocks };
         for index in 0..blocks {
-            match call(plan, name, &mut copies, &scalars, index, blocks) {
+            match call(plan, Call { block: index, ..about }, &mut copies, &scalars) {
                 Some(Ok(())) => {}
                 Some(Err(status)) => {
                     self.stop.get_or_insert(Stop::Callback(op, Some(block.id), status));
@@ -491,7 +493,8 @@ impl Machine<'_> {
                 (tensor, (0..parts).flat_map(|part| self.memory.argument(arg, part)).copied().collect())
             };
             let mut copies: Vec<(Tensor, Vec<u8>)> = numbers.iter().map(whole).collect();
-            match call(plan, name, &mut copies, scalars, 0, 1) {
+            let about = Call { name, rank: 0, launch: launch + 1, block: 0, blocks: 1 };
+            match call(plan, about, &mut copies, scalars) {
                 Some(Err(status)) => _ = self.stop.get_or_insert(Stop::Callback(*op, None, status)),
                 Some(Ok(())) => {
                     for (&(arg, tensor), (_, bytes)) in numbers.iter().zip(&copies) {
@@ -509,14 +512,7 @@ impl Machine<'_> {
 }
 
 /// Calls a function with tensors that are packed, if there is one of that name.
-fn call(
-    plan: &Plan,
-    name: &str,
-    copies: &mut [(Tensor, Vec<u8>)],
-    scalars: &[Passed],
-    block: i64,
-    blocks: i64,
-) -> Option<Result<(), i32>> {
+fn call(plan: &Plan, about: Call, copies: &mut [(Tensor, Vec<u8>)], scalars: &[Passed]) -> Option<Result<(), i32>> {
     let views = copies.iter_mut().map(|(tensor, bytes)| {
         let (shape, dtype) = (plan.shapes[*tensor].to_vec(), plan.program.tensors[*tensor].dtype);
         let mut strides = shape.clone();
@@ -524,5 +520,5 @@ fn call(
         strides.iter_mut().rev().for_each(|extent| stride *= std::mem::replace(extent, stride));
         PassedView { bytes: bytes.as_mut_slice(), offset: 0, dtype, shape, strides }
     });
-    plan.options.functions?.call(name, &mut views.collect::<Vec<_>>(), scalars, block, blocks)
+    plan.options.functions?.call(about, &mut views.collect::<Vec<_>>(), scalars)
 }

@@ -164,17 +164,25 @@ pub enum Scalar {
     Float(f32),
 }
 
+/// What a call of one of the engine's functions is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Name of the function.
+    pub name: &'a str,
+    /// The rank; for a host task 0.
+    pub rank: u32,
+    /// The launch, from 1.
+    pub launch: u32,
+    /// The block, from 0.
+    pub block: i64,
+    /// Number of blocks.
+    pub blocks: i64,
+}
+
 /// The engine's own functions, by name.
 pub trait Functions {
     /// Calls one for one block; none if there is no function of that name, an error if it returned other than 0.
-    fn call(
-        &self,
-        name: &str,
-        tensors: &mut [View],
-        scalars: &[Scalar],
-        block: i64,
-        blocks: i64,
-    ) -> Option<Result<(), i32>>;
+    fn call(&self, call: Call, tensors: &mut [View], scalars: &[Scalar]) -> Option<Result<(), i32>>;
 }
 
 #[cfg(test)]

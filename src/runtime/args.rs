@@ -3,6 +3,7 @@
 //! Checking writes into a table that was made beforehand; only a mistake allocates, for its message.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use super::core::Core;
 use super::memo::Memo;
@@ -44,6 +45,32 @@ pub struct TensorArg<'a> {
     pub shape: &'a [i64],
     /// Distances in elements; none for row-major packed, which is also the only layout that is accepted.
     pub strides: Option<&'a [i64]>,
+}
+
+impl TensorArg<'_> {
+    /// Row-major and packed; strides of extents of 1 mean nothing, nor do any if there is no element.
+    pub fn check_packed(&self, what: impl fmt::Display) -> Result<()> {
+        let Some(strides) = self.strides else { return Ok(()) };
+        if strides.len() != self.shape.len() {
+            let message = format!("{what} has {} strides for {} dimensions", strides.len(), self.shape.len());
+            return Err(Error::invalid(message));
+        }
+        if self.shape.contains(&0) {
+            return Ok(());
+        }
+        let mut packed = 1i64;
+        for (&extent, &stride) in self.shape.iter().zip(strides).rev() {
+            if extent != 1 && stride != packed {
+                let message = format!(
+                    "{what} is not contiguous: strides {strides:?} of shape {:?}; make a packed copy",
+                    self.shape
+                );
+                return Err(Error::invalid(message));
+            }
+            packed = packed.saturating_mul(extent);
+        }
+        Ok(())
+    }
 }
 
 /// Arguments as generated code reads them, see [`crate::codegen::cpu::abi::Frame`].
@@ -449,7 +476,7 @@ fn check_tensor(
     else {
         return Err(Error::invalid(format!("argument {name} is larger than an address space of 64 bits")));
     };
-    check_strides(name, tensor)?;
+    tensor.check_packed(format_args!("argument {name}"))?;
     if bytes > 0 && tensor.data.is_null() {
         return Err(Error::invalid(format!("argument {name} is null, and has {bytes} bytes")));
     }
@@ -458,30 +485,6 @@ fn check_tensor(
         return Err(Error::invalid(message));
     }
     Ok(bytes)
-}
-
-/// Row-major and packed; strides of extents of 1 mean nothing, nor do any if there is no element.
-fn check_strides(name: &str, tensor: &TensorArg) -> Result<()> {
-    let Some(strides) = tensor.strides else { return Ok(()) };
-    if strides.len() != tensor.shape.len() {
-        let message = format!("argument {name} has {} strides for {} dimensions", strides.len(), tensor.shape.len());
-        return Err(Error::invalid(message));
-    }
-    if tensor.shape.contains(&0) {
-        return Ok(());
-    }
-    let mut packed = 1i64;
-    for (&extent, &stride) in tensor.shape.iter().zip(strides).rev() {
-        if extent != 1 && stride != packed {
-            let message = format!(
-                "argument {name} is not contiguous: strides {strides:?} of shape {:?}; make a packed copy",
-                tensor.shape
-            );
-            return Err(Error::invalid(message));
-        }
-        packed = packed.saturating_mul(extent);
-    }
-    Ok(())
 }
 
 fn scalar_bits(name: &str, ty: ScalarType, arg: &Arg) -> Result<u64> {

@@ -58,11 +58,16 @@ pub struct CallbackContext {
 
 /// Each extern and host task has a function, and each function is that of one.
 pub(super) fn check(program: &Program, callbacks: &[(String, Callback)]) -> Result<()> {
-    let names = names(program);
     let given = |name: &str| callbacks.iter().any(|(given, _)| given == name);
-    if let Some(name) = names.iter().find(|name| !given(name)) {
+    if let Some(name) = names(program).iter().find(|name| !given(name)) {
         return Err(Error::invalid(format!("{name:?} of program {:?} has no function", program.name)));
     }
+    check_names(program, callbacks)
+}
+
+/// Each function is that of an extern or host task.
+pub fn check_names(program: &Program, callbacks: &[(String, Callback)]) -> Result<()> {
+    let names = names(program);
     match callbacks.iter().find(|(name, _)| !names.contains(name.as_str())) {
         None => Ok(()),
         Some((name, _)) => {

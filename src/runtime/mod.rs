@@ -35,7 +35,7 @@ mod windows;
 mod world;
 
 pub use args::{Arg, TensorArg};
-pub use callback::{Callback, CallbackContext, CallbackFn, View};
+pub use callback::{Callback, CallbackContext, CallbackFn, View, check_names};
 pub use executable::{CompileOptions, Executable};
 pub use resident::Resident;
 pub use run::Run;

@@ -10,6 +10,7 @@
 static void use_everything(void) {
   float in[2][64], out[2][64];
   pld_world_options_t options;
+  pld_check_options_t check;
   pld_world_t *world = NULL;
   pld_executable_t *x = NULL;
   pld_run_t *run = NULL;
@@ -33,6 +34,11 @@ static void use_everything(void) {
 
   p = test_shift(64);
   TRY(pld_program_finish(p, NULL, NULL));
+  CHECK_OK(pld_check_options_init(&check, sizeof check));
+  check.schedules = 20;
+  check.args = args;
+  check.nargs = 3;
+  TRY(pld_check(p, &check, NULL, NULL, NULL));
   CHECK_OK(pld_world_options_init(&options, sizeof options));
   options.nranks = 2;
   options.timeout_us = 3000000;

@@ -119,6 +119,8 @@ int main(void) {
     INVALID(pld_compile(NULL, world, NULL, &executable));
     INVALID(pld_compile(p, NULL, NULL, &executable));
     INVALID(pld_compile(p, world, NULL, NULL));
+    INVALID(pld_check_options_init(NULL, sizeof(pld_check_options_t)));
+    INVALID(pld_check(NULL, NULL, NULL, NULL, NULL));
     INVALID(pld_launch(NULL, NULL, 0));
     INVALID(pld_submit(NULL, NULL, 0, &run));
     INVALID(pld_submit(NULL, NULL, 0, NULL));
