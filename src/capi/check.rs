@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
-use crate::check::{self, Call, Explore, Fill, Given, GivenTensor, Memory, Report, Scalar, Schedule};
+use crate::check::{self, Call, Explore, Fill, Given, GivenTensor, MAX_LAUNCHES, Memory, Report, Scalar, Schedule};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::{Program, Severity};
 use crate::passes::plan_windows::plan_windows;
@@ -23,9 +23,6 @@ use super::status::pld_status_t;
 /// Memory that a check takes at most, besides the inputs and windows, each of which exists several times.
 const MEMORY: usize = 16 << 20;
 const COPIES: usize = 4;
-
-/// Most launches of a check.
-const MAX_LAUNCHES: u32 = 1000;
 
 /// When remote writes land: a value of `enum pld_memory_model`.
 pub type pld_memory_model_t = u32;

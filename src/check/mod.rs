@@ -35,6 +35,7 @@ use plan::Plan;
 pub use fault::Fault;
 pub use inputs::{Fill, Given, GivenTensor, Inputs, UNBOUND_EXTENT, inputs};
 pub use options::{Arg, Call, Explore, Functions, Memory, Options, Scalar, Schedule, View};
+pub use plan::MAX_LAUNCHES;
 
 /// What was explored, and what was found.
 #[derive(Clone, Debug, Default)]

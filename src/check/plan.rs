@@ -20,10 +20,10 @@ use crate::passes::task_graph::{Tasks, tasks};
 use crate::verify::domains::Domains;
 
 /// Most ranks of a check.
-pub const MOST_RANKS: u32 = 1024;
+pub const MAX_RANKS: u32 = 1024;
 
 /// Most launches in a row.
-pub const MOST_LAUNCHES: u32 = 1024;
+pub const MAX_LAUNCHES: u32 = 1000;
 
 /// Numbers, one a dimension.
 pub type Numbers = SmallVec<[i64; 4]>;
@@ -76,9 +76,9 @@ impl<'p> Plan<'p> {
     /// Looks at a program and at the arguments it is to run with.
     pub fn new(program: &'p Program, options: &'p Options<'p>) -> Result<Self> {
         let nranks = options.nranks as usize;
-        if !(1..=MOST_RANKS).contains(&options.nranks) || !(1..=MOST_LAUNCHES).contains(&options.launches) {
+        if !(1..=MAX_RANKS).contains(&options.nranks) || !(1..=MAX_LAUNCHES).contains(&options.launches) {
             let message = format!(
-                "a check of {} ranks and {} launches; it takes 1 to {MOST_RANKS} ranks and 1 to {MOST_LAUNCHES} launches",
+                "a check of {} ranks and {} launches; it takes 1 to {MAX_RANKS} ranks and 1 to {MAX_LAUNCHES} launches",
                 options.nranks, options.launches
             );
             return Err(Error::invalid(message));

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use half::{bf16, f16};
-use pld::check::{Arg, Fill, Functions, Memory, Options, Scalar, View, inputs};
+use pld::check::{Arg, Call, Fill, Functions, Memory, Options, Scalar, View, inputs};
 use pld::ir::parse::parse;
 use pld::ir::program::Param;
 use pld::ir::{DType, Program};
@@ -141,8 +141,8 @@ fn bytes(dtype: DType, value: f64) -> Vec<u8> {
 struct Engine;
 
 impl Functions for Engine {
-    fn call(&self, name: &str, tensors: &mut [View], _: &[Scalar], _: i64, _: i64) -> Option<Result<(), i32>> {
-        if name != "refuse_negative" {
+    fn call(&self, call: Call, tensors: &mut [View], _: &[Scalar]) -> Option<Result<(), i32>> {
+        if call.name != "refuse_negative" {
             return None;
         }
         let numbers = &tensors[0];
