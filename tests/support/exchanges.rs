@@ -45,7 +45,7 @@ pub fn any(_: u32, _: &str, _: u32, _: u32, _: i64) -> Option<f64> {
     None
 }
 
-/// Arguments of all launches: small numbers that differ between launches, ranks and places, where `values` has no
+/// Arguments of all launches: small numbers that differ between arguments, launches, ranks and places, where `values` has no
 /// others. An integer is the number of the launch.
 pub fn inputs(program: &Program, nranks: u32, dims: &[i64], launches: u32, values: Values) -> Vec<Arg> {
     let host = program.host.as_ref().expect("a host driver");
@@ -59,7 +59,7 @@ pub fn inputs(program: &Program, nranks: u32, dims: &[i64], launches: u32, value
     };
     let mut args = Vec::new();
     for launch in 1..=launches {
-        args.extend(host.params.iter().map(|param| match *param {
+        args.extend(host.params.iter().zip(0..).map(|(param, number)| match *param {
             Param::Scalar(scalar) if program.scalars[scalar].ty.dtype() == DType::F32 => {
                 Arg::Bits(2.0f32.to_bits().into())
             }
@@ -70,7 +70,7 @@ pub fn inputs(program: &Program, nranks: u32, dims: &[i64], launches: u32, value
                 let part = |rank: u32, extents: &[pld::ir::Extent]| -> Vec<u8> {
                     let extents = extents.iter().map(|&e| program.extents.eval(e, known).expect("sizes are known"));
                     let element = |i: i64| {
-                        let any = (7 * i + 3 * i64::from(rank) + 5 * i64::from(launch)) % 23;
+                        let any = (7 * i + 3 * i64::from(rank) + 5 * i64::from(launch) + 11 * number) % 23;
                         values(nranks, name, launch, rank, i).unwrap_or(any as f64)
                     };
                     (0..extents.product()).flat_map(|i| bytes(element(i), data.dtype)).collect()
