@@ -63,6 +63,7 @@ pub fn inputs(program: &Program, nranks: u32, dims: &[i64], launches: u32, value
             Param::Scalar(scalar) if program.scalars[scalar].ty.dtype() == DType::F32 => {
                 Arg::Bits(2.0f32.to_bits().into())
             }
+            Param::Scalar(scalar) if program.scalars[scalar].ty.dtype() == DType::Bool => Arg::Bits(1),
             Param::Scalar(_) => Arg::Bits(launch.into()),
             Param::Tensor(tensor) => {
                 let data = &program.tensors[tensor];

@@ -1,14 +1,10 @@
-//! The examples and the programs of the documentation: the checker finds nothing, and compiled code does what the
-//! interpreter says.
-#![allow(missing_docs, reason = "a test is its own documentation")]
+//! The examples, the programs of the documentation, and the exchanges of other tests and benchmarks: the checker finds
+//! nothing, and compiled code does what the interpreter says.
 
-mod compiled;
-#[path = "../support/exchanges.rs"]
-mod exchanges;
+use pld::check::{Functions, Memory, Options, Schedule, check, run};
 
-use pld::check::{Memory, Options, Schedule, check, run};
-
-use exchanges::{Kernels, Values, any, document, file, inputs, parsed, routing, sized};
+use crate::compiled;
+use crate::exchanges::{Kernels, Values, any, document, file, inputs, parsed, routing, sized};
 
 const SCHEDULES: u64 = 100;
 
@@ -19,11 +15,12 @@ struct Case {
     persistent: bool,
     dims: &'static [i64],
     values: Values,
+    functions: Option<&'static Kernels>,
 }
 
 impl Case {
     fn new(name: &'static str, text: String) -> Self {
-        Self { name, text, persistent: false, dims: &[], values: any }
+        Self { name, text, persistent: false, dims: &[], values: any, functions: Some(&Kernels) }
     }
 
     fn persistent(self) -> Self {
@@ -43,7 +40,7 @@ impl Case {
             schedules: SCHEDULES,
             dims,
             args: &args,
-            functions: Some(&Kernels),
+            functions: self.functions.map(|functions| functions as &dyn Functions),
             ..Options::default()
         };
         for memory in [Memory::Host, Memory::Npu] {
@@ -52,7 +49,7 @@ impl Case {
             let findings: Vec<String> = report.findings.iter().map(|f| f.diagnostic.to_string()).collect();
             assert!(findings.is_empty(), "{name}, {nranks} ranks, {memory:?}:\n{}", findings.join("\n"));
         }
-        let expected = compiled::launch(&program, nranks, persistent, dims, &args);
+        let expected = compiled::launch(&program, nranks, persistent, dims, &args, self.functions);
         for schedule in [Schedule::Choices(Vec::new()), Schedule::Random(1), Schedule::Pct(1)] {
             let outcome = run(&program, &options, &schedule).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(outcome.args == expected, "{name}, {nranks} ranks, {schedule}: compiled code does something else");
@@ -81,6 +78,22 @@ fn examples() -> Vec<Case> {
         small("cp_prefill_exchange", &[("SEG_ROWS", 3), ("TAIL_ROWS", 2), ("D", 4)]),
         Case { values: routing::<8, 3>, ..small("moe_dispatch_combine", &moe) },
         small("tp_gemm_allreduce", &[("M", 12), ("K", 2), ("N", 4)]),
+    ]
+}
+
+/// What belongs to the tables of the benchmark's exchange.
+fn bench_routing(nranks: u32, name: &str, launch: u32, rank: u32, at: i64) -> Option<f64> {
+    if name == "expert" { routing::<4, 2>(nranks, "indices", launch, rank, at) } else { None }
+}
+
+fn others() -> Vec<Case> {
+    let counted = [("T", 4), ("TOPK", 2), ("D", 4), ("N_LOCAL", 2), ("R", 16), ("PAD", 2)];
+    let counted = sized(&file("tests/conformance/moe.pld"), &counted);
+    let bench = sized(&file("benches/rows/tasks/moe.pld"), &[("T", 4), ("K", 2), ("D", 4), ("L", 2)]);
+    vec![
+        Case { values: routing::<4, 2>, ..Case::new("vector F", counted) },
+        // Its functions are those of the benchmark.
+        Case { values: bench_routing, functions: None, ..Case::new("benchmark", bench).persistent() },
     ]
 }
 
@@ -135,4 +148,7 @@ suite! {
     documents_2: documents(2);
     documents_3: documents(3);
     documents_4: documents(4);
+    others_2: others(2);
+    others_3: others(3);
+    others_4: others(4);
 }
