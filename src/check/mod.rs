@@ -3,12 +3,37 @@
 //! A run interprets all ranks, tasks and blocks, several launches in a row, on private copies of windows and tensors. Its
 //! order is a [`Schedule`] that can be run again. [`rules`] lists what is found.
 
+mod classify;
+mod clock;
+mod describe;
+mod explore;
+mod fault;
+mod host;
+mod inputs;
+mod machine;
+mod memory;
+mod ops;
 mod options;
+mod plan;
+mod reduce;
+mod registers;
+mod rng;
 pub mod rules;
+mod shadow;
+mod signal;
+mod task;
+pub mod value;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::ir::{Diagnostic, Program};
 
+use classify::classify;
+use describe::Writer;
+use machine::Stop;
+use plan::Plan;
+
+pub use fault::Fault;
+pub use inputs::{Fill, Given, GivenTensor, Inputs, UNBOUND_EXTENT, inputs};
 pub use options::{Arg, Explore, Functions, Memory, Options, Scalar, Schedule, View};
 
 /// What was explored, and what was found.
@@ -40,20 +65,40 @@ pub struct Outcome {
     pub windows: Vec<Vec<u8>>,
     /// Arguments of the last launch, as they came, after it.
     pub args: Vec<Arg>,
-    /// What was found.
+    /// The mistake that ended it.
+    pub fault: Option<Fault>,
+    /// What it shows.
     pub findings: Vec<Diagnostic>,
+    /// All launches have come to their end.
+    pub done: bool,
 }
 
 /// Explores a program that the verifier has no errors for. Goes on while `go_on` says so and the budget lasts.
 ///
-/// Errors: `InvalidArgument` if the arguments are not those of the host driver.
+/// Errors: `InvalidArgument` if the arguments are not those of the host driver, `Unsupported` if a run takes too long.
 pub fn check(program: &Program, options: &Options, go_on: &mut dyn FnMut() -> bool) -> Result<Report> {
-    let _ = (program, options, go_on);
-    todo!()
+    explore::explore(&Plan::new(program, options)?, go_on)
 }
 
 /// Runs a program once, in the order of a schedule.
+///
+/// Errors: as [`check`].
 pub fn run(program: &Program, options: &Options, schedule: &Schedule) -> Result<Outcome> {
-    let _ = (program, options, schedule);
-    todo!()
+    let plan = Plan::new(program, options)?;
+    let (machine, _) = explore::run(&plan, schedule);
+    let writer = Writer::new(program);
+    let shown = classify(&machine, None);
+    let findings = shown.iter().map(|shown| writer.describe(&machine, shown)).collect();
+    let done = machine.is_done();
+    let fault = match machine.stop {
+        Some(Stop::Fault(fault, _)) => Some(fault),
+        Some(Stop::TooLong) => {
+            return Err(Error::new(ErrorKind::Unsupported, "the run takes too many steps to be checked"));
+        }
+        Some(Stop::Callback(..)) | None => None,
+    };
+    let first_arg = plan.args_of(options.launches - 1);
+    let count = program.host.as_ref().map_or(0, |host| host.params.len());
+    let (windows, args) = machine.memory.into_parts(first_arg, &options.args[first_arg..first_arg + count]);
+    Ok(Outcome { windows, args, fault, findings, done })
 }

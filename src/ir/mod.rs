@@ -11,6 +11,7 @@ pub mod diagnostic;
 pub mod effects;
 pub mod entity;
 pub mod extent;
+pub mod fault;
 mod lex;
 pub mod op;
 pub mod parse;
@@ -22,6 +23,7 @@ pub mod types;
 pub use builder::Builder;
 pub use diagnostic::{Code, Diagnostic, Severity};
 pub use entity::{Array, Block, Buffer, Dim, Domain, Entry, Extent, File, Op, Scalar, Task, Tensor, Tile, Var};
+pub use fault::FaultKind;
 pub use op::{CallbackArg, Expr, Grid, OpKind, Operand, Predicate, Region, Staging, TaskOptions, TileOrScalar};
 pub use program::{Loc, Program};
 pub use types::{

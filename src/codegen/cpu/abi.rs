@@ -7,6 +7,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, AtomicU64};
 
+pub use crate::ir::FaultKind;
 use crate::ir::builder::MAX_RANK;
 pub use crate::kernels::Pace;
 
@@ -82,22 +83,6 @@ pub struct Fault {
 /// Nothing was found.
 pub const NO_FAULT: Fault =
     Fault { site: 0, kind: 0, dim: 0, operand: 0, offsets: [0; MAX_RANK], extents: [0; MAX_RANK] };
-
-/// Kind of a run-time mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum FaultKind {
-    /// A region reaches outside its tensor: `offsets`, `extents`, `dim`, `operand` are set.
-    Bounds = 1,
-    /// A peer outside the domain: `offsets[0]` is the peer, `extents[0]` the number of ranks.
-    Peer = 2,
-    /// An index outside a local array: `offsets[0]` is the index, `extents[0]` the length.
-    Array = 3,
-    /// Integer division by zero.
-    Division = 4,
-    /// A loop step that is not positive: `offsets[0]` is the step.
-    Step = 5,
-}
 
 /// A tensor as the engine's functions see it.
 #[repr(C)]

@@ -1,0 +1,79 @@
+//! The host driver: which entries each rank runs in a launch, and with what.
+
+use cranelift_entity::SecondaryMap;
+
+use super::fault::Step;
+use super::options::Arg;
+use super::plan::{Numbers, Plan};
+use super::registers::{Base, Next, Registers, View, Views};
+use super::value::{Value, decode};
+use crate::ir::program::{Param, TensorDef};
+use crate::ir::{Entry, OpKind, Operand, Scalar, Tensor};
+
+/// A dispatch that a rank runs.
+#[derive(Clone, Debug)]
+pub struct Dispatch {
+    /// The entry.
+    pub entry: Entry,
+    /// Values of its scalar parameters.
+    pub scalars: Vec<(Scalar, Value)>,
+    /// Its tensor parameters.
+    pub views: Views,
+}
+
+/// The dispatches of each rank, in order.
+pub fn dispatches(plan: &Plan, launch: u32) -> Step<Vec<Vec<Dispatch>>> {
+    let program = plan.program;
+    let mut ranks = vec![Vec::new(); plan.nranks];
+    let Some(host) = &program.host else { return Ok(ranks) };
+    let mut registers = Registers::new(plan, 0, SecondaryMap::new(), host.body);
+    for (number, &param) in host.params.iter().enumerate() {
+        if let (Param::Scalar(scalar), Arg::Bits(bits)) = (param, &plan.options.args[plan.args_of(launch) + number]) {
+            let dtype = program.scalars[scalar].ty.dtype();
+            registers.set(scalar, decode(&bits.to_ne_bytes()[..dtype.size() as usize], dtype));
+        }
+    }
+    loop {
+        let op = match registers.next(plan, None, false)? {
+            Next::Op(op) => op,
+            Next::Drain | Next::End => return Ok(ranks),
+        };
+        if let OpKind::Dispatch { entry, args, device } = &program.ops[op].kind
+            && let Some(rank) = usize::try_from(registers.int(*device)).ok().and_then(|rank| ranks.get_mut(rank))
+        {
+            rank.push(dispatch(plan, &registers, *entry, args));
+        }
+    }
+}
+
+fn dispatch(plan: &Plan, host: &Registers, entry: Entry, args: &[Operand]) -> Dispatch {
+    let program = plan.program;
+    let mut dispatch = Dispatch { entry, scalars: Vec::new(), views: SecondaryMap::new() };
+    for (&arg, &param) in args.iter().zip(&program.entries[entry].params) {
+        match (arg, param) {
+            (Operand::Scalar(arg), Param::Scalar(param)) => {
+                dispatch.scalars.push((param, host.scalar_as(arg, program.scalars[param].ty)));
+            }
+            (Operand::Tensor(arg), Param::Tensor(param)) => {
+                let (base, offset) = match program.tensors[program.root(arg)].def {
+                    TensorDef::View(buffer) => (Base::Window(buffer), plan.layout.buffers[buffer].offset as i64),
+                    TensorDef::HostParam(number, _) => (Base::Arg(number as usize), 0),
+                    ref def => unreachable!("{def:?} in the host driver"),
+                };
+                dispatch.views[param] = Some(View { base, offset, strides: strides(plan, param) });
+            }
+            _ => unreachable!("kinds of arguments and parameters differ"),
+        }
+    }
+    dispatch
+}
+
+/// Bytes between neighbours of a tensor without gaps.
+fn strides(plan: &Plan, tensor: Tensor) -> Numbers {
+    let mut strides = plan.shapes[tensor].clone();
+    let mut stride = plan.program.tensors[tensor].dtype.size();
+    for extent in strides.iter_mut().rev() {
+        stride *= std::mem::replace(extent, stride);
+    }
+    strides
+}

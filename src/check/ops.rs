@@ -1,0 +1,528 @@
+//! What each op of a task does.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::fault::{Fault, Step};
+use super::machine::{Machine, Odd, Raced, Stop};
+use super::memory::{Landing, Piece, ranges};
+use super::options::{Memory as Model, Scalar as Passed, View as PassedView};
+use super::plan::Numbers;
+use super::registers::{Base, Next, Registers, View};
+use super::shadow::Access;
+use super::signal::{Apply, Awaited, Cell, Note, Seen};
+use super::task::{At, Block};
+use super::value::{Value, cast, decode, encode, reduce, tile_op};
+use crate::ir::effects::Access as Does;
+use crate::ir::op::{Dims, MAX_CONDITIONS};
+use crate::ir::{
+    Atomic, BinaryOp, CallbackArg, Direction, FaultKind, NotifyOp, Op, OpKind, Predicate, ReduceAxis, Region, Scalar,
+    ScalarType, Tensor, Tile, TileOrScalar, WaitCmp,
+};
+
+/// A part of a tensor at some rank.
+struct Part {
+    piece: Piece,
+    ranges: Vec<Range<usize>>,
+    /// Of another rank.
+    remote: bool,
+}
+
+impl Machine<'_> {
+    /// Goes on to the block's next signal; yes if it has come to its end.
+    pub fn go_on(&mut self, block: &mut Block, entry: &mut Registers) -> Step<bool> {
+        match std::mem::replace(&mut block.at, At::Begin) {
+            At::Begin => {
+                let op = self.who[block.id as usize].op;
+                if let OpKind::Extern { task, blocks, args, options } = &self.plan.program.ops[op].kind {
+                    if self.holds(block, op, options.predicate.as_ref())? {
+                        let name = &self.plan.program.tasks[*task].name;
+                        let blocks = blocks.map_or(1, |blocks| block.registers.int(blocks));
+                        self.callback(block, op, name, args, blocks);
+                    }
+                    return Ok(true);
+                }
+                let options = self.plan.program.ops[op].kind.task().map(|(_, options)| options);
+                if !self.holds(block, op, options.and_then(|options| options.predicate.as_ref()))? {
+                    return Ok(true);
+                }
+            }
+            At::Notify(op) => self.notify(block, op)?,
+            At::Wait(awaited) => self.acquire(block, &awaited),
+            At::End(cells) => {
+                cells.iter().for_each(|awaited| self.acquire(block, awaited));
+                return Ok(true);
+            }
+        }
+        loop {
+            let op = match block.registers.next(self.plan, Some(entry), false)? {
+                Next::Op(op) => op,
+                Next::Drain => unreachable!("a task has nothing pending"),
+                Next::End if block.deferred.is_empty() => return Ok(true),
+                Next::End => {
+                    self.begin_waiter(block);
+                    block.at = At::End(block.deferred.clone());
+                    return Ok(false);
+                }
+            };
+            match self.plan.program.ops[op].kind {
+                OpKind::Notify { .. } => {
+                    block.at = At::Notify(op);
+                    return Ok(false);
+                }
+                OpKind::Wait { window, ref at, expected, cmp } => {
+                    block.at = At::Wait(self.awaited(block, op, window, at, expected, cmp)?);
+                    return Ok(false);
+                }
+                OpKind::DeferWait { window, ref at, expected } => {
+                    let awaited = self.awaited(block, op, window, at, expected, WaitCmp::Ge)?;
+                    block.deferred.push(awaited);
+                    if block.deferred.len() as i64 > MAX_CONDITIONS {
+                        let count = block.deferred.len() as i64;
+                        self.odd.push(Odd::Waiters { by: block.id, count });
+                    }
+                }
+                _ => self.op(block, op)?,
+            }
+        }
+    }
+
+    fn op(&mut self, block: &mut Block, op: Op) -> Step {
+        let plan = self.plan;
+        let program = plan.program;
+        match &program.ops[op].kind {
+            OpKind::Slice { dst, src, at } => self.slice(&mut block.registers, op, *dst, *src, at)?,
+            OpKind::Read { dst, src, at } => {
+                let part = self.element(block, op, *src, None, at)?;
+                self.touch(block, op, Does::Read, &part, None);
+                let dtype = program.tensors[*src].dtype;
+                let value = decode(&self.memory.bytes(part.piece)[part.ranges[0].clone()], dtype);
+                let ty = program.scalars[*dst].ty.dtype();
+                block.registers.set(*dst, super::value::wrap(value, ty));
+            }
+            OpKind::Write { dst, at, value } => {
+                let part = self.element(block, op, *dst, None, at)?;
+                let dtype = program.tensors[*dst].dtype;
+                let bytes = encode(block.registers.as_element(*value, dtype), dtype).to_vec();
+                self.write(block, op, part, bytes, Atomic::None, *dst);
+            }
+            OpKind::Load { dst, src, at } => self.load(block, op, *dst, *src, None, at)?,
+            OpKind::RemoteLoad { dst, src, peer, at } => self.load(block, op, *dst, *src, Some(*peer), at)?,
+            OpKind::Store { src, dst, at } => self.store(block, op, *src, *dst, None, at, Atomic::None)?,
+            OpKind::RemoteStore { src, dst, peer, at, atomic } => {
+                self.store(block, op, *src, *dst, Some(*peer), at, *atomic)?;
+            }
+            OpKind::Full { dst, value } => {
+                let value = block.registers.as_element(*value, program.tiles[*dst].dtype);
+                let len = plan.tiles[*dst].iter().product::<i64>();
+                block.tiles[*dst] = vec![value; len as usize];
+            }
+            OpKind::Copy { dst, src } => block.tiles[*dst] = block.tiles[*src].clone(),
+            OpKind::Cast { dst, src } => {
+                let (from, to) = (program.tiles[*src].dtype, program.tiles[*dst].dtype);
+                block.tiles[*dst] = block.tiles[*src].iter().map(|&value| cast(value, from, to)).collect();
+            }
+            OpKind::Tile { op: tile, dst, a, b } => {
+                let dtype = program.tiles[*a].dtype;
+                let a = &block.tiles[*a];
+                let result: Option<Vec<Value>> = match b {
+                    TileOrScalar::Tile(b) => {
+                        a.iter().zip(&block.tiles[*b]).map(|(&x, &y)| tile_op(*tile, dtype, x, y)).collect()
+                    }
+                    TileOrScalar::Scalar(b) => {
+                        let b = block.registers.as_element(*b, dtype);
+                        a.iter().map(|&x| tile_op(*tile, dtype, x, b)).collect()
+                    }
+                };
+                block.tiles[*dst] = result.ok_or_else(|| Fault::new(op, FaultKind::Division, &[], &[]))?;
+            }
+            OpKind::Reduce { op, axis, dst, src } => {
+                let (shape, dtype) = (&plan.tiles[*src], program.tiles[*src].dtype);
+                let (rows, cols) = (shape[0] as usize, shape[1] as usize);
+                let tile = &block.tiles[*src];
+                let lines: Vec<Vec<Value>> = match axis {
+                    ReduceAxis::Row => (0..rows).map(|i| tile[i * cols..][..cols].to_vec()).collect(),
+                    ReduceAxis::Col => (0..cols).map(|j| (0..rows).map(|i| tile[i * cols + j]).collect()).collect(),
+                };
+                block.tiles[*dst] = lines.iter().map(|line| reduce(*op, dtype, line)).collect();
+            }
+            OpKind::Put { dst, peer, src, region, atomic, .. } => {
+                self.transfer(block, op, (*dst, Some(*peer)), (*src, None), region.as_ref(), *atomic)?;
+            }
+            OpKind::Get { dst, src, peer, region, .. } => {
+                self.transfer(block, op, (*dst, None), (*src, Some(*peer)), region.as_ref(), Atomic::None)?;
+            }
+            kind => unreachable!("{} is no op of a task", kind.name()),
+        }
+        block.registers.work += 1;
+        Ok(())
+    }
+
+    /// A view of a part of a tensor.
+    pub fn slice(&mut self, registers: &mut Registers, op: Op, dst: Tensor, src: Tensor, at: &Dims) -> Step {
+        let at = registers.ints(at);
+        self.check(op, 0, src, &at, &self.plan.shapes[dst])?;
+        let view = registers.views[src].clone().expect("a slice is of a tensor that is there");
+        let offset = view.at(&at);
+        Rc::make_mut(&mut registers.views)[dst] = Some(View { offset, ..view });
+        Ok(())
+    }
+
+    // Where.
+
+    fn check(&self, op: Op, operand: u32, tensor: Tensor, at: &[i64], extents: &[i64]) -> Step {
+        if extents.iter().min() == Some(&0) {
+            return Ok(());
+        }
+        for (dim, &extent) in self.plan.shapes[tensor].iter().enumerate() {
+            let end = i128::from(at[dim]) + i128::from(extents[dim]);
+            if at[dim] < 0 || extents[dim] < 0 || end > extent.into() {
+                return Err(Fault { dim: dim as u32, operand, ..Fault::new(op, FaultKind::Bounds, at, extents) });
+            }
+        }
+        Ok(())
+    }
+
+    /// The rank that a peer is; the own rank without one.
+    fn peer(&self, block: &Block, op: Op, window: Tensor, peer: Option<Scalar>) -> Step<usize> {
+        let Some(peer) = peer else { return Ok(block.key.0) };
+        let peer = block.registers.int(peer);
+        let domain = self.plan.domain(block.registers.buffer(self.plan, window));
+        let rank = usize::try_from(peer).ok().and_then(|peer| domain.get(peer)).copied();
+        rank.ok_or_else(|| Fault::new(op, FaultKind::Peer, &[peer], &[domain.len() as i64]))
+    }
+
+    /// A region that has been checked.
+    fn part(&self, block: &Block, tensor: Tensor, rank: usize, at: &[i64], extents: &[i64]) -> Part {
+        let view = block.registers.views[tensor].as_ref().expect("a tensor is there before it is used");
+        let own = block.key.0;
+        let rank = if matches!(view.base, Base::Window(_)) { rank } else { own };
+        Part {
+            piece: self.memory.piece(view.base, rank, self.first_arg(own)),
+            ranges: ranges(view, at, extents, self.plan.program.tensors[tensor].dtype.size()),
+            remote: rank != own,
+        }
+    }
+
+    fn element(&self, block: &Block, op: Op, tensor: Tensor, peer: Option<Scalar>, at: &Dims) -> Step<Part> {
+        let rank = self.peer(block, op, tensor, peer)?;
+        let at = block.registers.ints(at);
+        let one = Numbers::from_elem(1, at.len());
+        self.check(op, 0, tensor, &at, &one)?;
+        Ok(self.part(block, tensor, rank, &at, &one))
+    }
+
+    fn cell(&self, block: &Block, op: Op, window: Tensor, peer: Option<Scalar>, at: &Dims) -> Step<(Cell, Part)> {
+        let part = self.element(block, op, window, peer, at)?;
+        let rank = self.memory.window_of(part.piece).expect("a signal is in a window");
+        Ok((Cell { rank, at: part.ranges[0].start }, part))
+    }
+
+    // Memory.
+
+    /// Notes an access and its races. A write may go to another rank, and be on its way.
+    fn touch(&mut self, block: &mut Block, op: Op, does: Does, part: &Part, lazy: Option<bool>) {
+        let mut time = block.time;
+        if lazy == Some(true) {
+            time = match block.stores {
+                Some(stores) => stores,
+                None => *block.stores.insert(self.lanes.begin(block.key.0, &block.clock)),
+            };
+        }
+        let flying = lazy.is_some();
+        let (issued, wait) = (block.time, block.wait);
+        let access = Access { does, time, issued, wait, flying, op, by: block.id, after: Default::default() };
+        let mut races = Vec::new();
+        for range in &part.ranges {
+            self.memory.shadow_mut(part.piece).touch(range.clone(), access, &block.clock, &mut races);
+        }
+        for race in races {
+            if race.first.does == Does::Accumulate && does == Does::Accumulate {
+                self.unordered_sums.get_or_insert((race.first, access));
+                continue;
+            }
+            if self.raced.insert((race.first.op, op)) {
+                let after = race.first.after.0;
+                self.races.push(Raced {
+                    knows_previous: after.piece > 0 && block.clock.covers(after),
+                    undrained: block.clock.covers(race.first.issued),
+                    race,
+                    piece: part.piece,
+                });
+            }
+        }
+    }
+
+    fn load(&mut self, block: &mut Block, op: Op, dst: Tile, src: Tensor, peer: Option<Scalar>, at: &Dims) -> Step {
+        let rank = self.peer(block, op, src, peer)?;
+        let (at, shape) = (block.registers.ints(at), &self.plan.tiles[dst]);
+        self.check(op, 0, src, &at, shape)?;
+        let part = self.part(block, src, rank, &at, shape);
+        self.touch(block, op, Does::Read, &part, None);
+        block.tiles[dst] = self.memory.elements(part.piece, &part.ranges, self.plan.program.tensors[src].dtype);
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the operands of both kinds of store")]
+    fn store(
+        &mut self,
+        block: &mut Block,
+        op: Op,
+        src: Tile,
+        dst: Tensor,
+        peer: Option<Scalar>,
+        at: &Dims,
+        atomic: Atomic,
+    ) -> Step {
+        let rank = self.peer(block, op, dst, peer)?;
+        let (at, shape) = (block.registers.ints(at), &self.plan.tiles[src]);
+        self.check(op, 0, dst, &at, shape)?;
+        let part = self.part(block, dst, rank, &at, shape);
+        let dtype = self.plan.program.tensors[dst].dtype;
+        let bytes = block.tiles[src].iter().flat_map(|&value| encode(value, dtype)).collect();
+        self.write(block, op, part, bytes, atomic, dst);
+        Ok(())
+    }
+
+    fn transfer(
+        &mut self,
+        block: &mut Block,
+        op: Op,
+        (dst, dst_peer): (Tensor, Option<Scalar>),
+        (src, src_peer): (Tensor, Option<Scalar>),
+        region: Option<&Region>,
+        atomic: Atomic,
+    ) -> Step {
+        let dst_rank = self.peer(block, op, dst, dst_peer)?;
+        let src_rank = self.peer(block, op, src, src_peer)?;
+        let ints = |dims: &Dims| block.registers.ints(dims);
+        let (dst_at, src_at, shape) = match region {
+            Some(region) => (ints(&region.dst), ints(&region.src), ints(&region.shape)),
+            None => {
+                let shape = self.plan.shapes[dst].clone();
+                (Numbers::from_elem(0, shape.len()), Numbers::from_elem(0, shape.len()), shape)
+            }
+        };
+        self.check(op, 0, dst, &dst_at, &shape)?;
+        self.check(op, 1, src, &src_at, &shape)?;
+        let from = self.part(block, src, src_rank, &src_at, &shape);
+        self.touch(block, op, Does::Read, &from, None);
+        let bytes = self.memory.gather(from.piece, &from.ranges);
+        let to = self.part(block, dst, dst_rank, &dst_at, &shape);
+        self.write(block, op, to, bytes, atomic, dst);
+        Ok(())
+    }
+
+    /// Writes at once to the own rank. What goes to another one lands by the next ordering point.
+    fn write(&mut self, block: &mut Block, op: Op, part: Part, bytes: Vec<u8>, atomic: Atomic, dst: Tensor) {
+        let does = if atomic == Atomic::Add { Does::Accumulate } else { Does::Write };
+        let stored = matches!(self.plan.program.ops[op].kind, OpKind::RemoteStore { .. });
+        let lazy = stored && self.plan.options.memory == Model::Npu;
+        self.touch(block, op, does, &part, part.remote.then_some(lazy));
+        let adds = (atomic == Atomic::Add).then_some(self.plan.program.tensors[dst].dtype);
+        let landing = Landing { piece: part.piece, ranges: part.ranges, bytes, adds, lazy };
+        if part.remote && self.rng.as_mut().is_none_or(|rng| rng.below(2) == 0) {
+            block.landings.push(landing);
+        } else {
+            self.memory.land(&landing);
+        }
+    }
+
+    // Signals.
+
+    fn awaited(
+        &mut self,
+        block: &Block,
+        op: Op,
+        window: Tensor,
+        at: &Dims,
+        value: Scalar,
+        cmp: WaitCmp,
+    ) -> Step<Awaited> {
+        let (cell, _) = self.cell(block, op, window, None, at)?;
+        let buffer = block.registers.buffer(self.plan, window);
+        let Value::Int(expected) = block.registers.scalar_as(value, ScalarType::I32) else {
+            unreachable!("a signal is an integer")
+        };
+        let awaited = Awaited { op, cell, buffer, expected: expected as i32, cmp };
+        let launch = self.launch(block.key.0);
+        let history = self.cells.entry(cell).or_default();
+        history.waits.entry(launch).or_default().insert((op, awaited.expected));
+        Ok(awaited)
+    }
+
+    /// Everything that the block has written has landed, and the cell says so.
+    fn notify(&mut self, block: &mut Block, op: Op) -> Step {
+        let OpKind::Notify { window, peer, ref at, value, op: does } = self.plan.program.ops[op].kind else {
+            unreachable!("a notify is at hand")
+        };
+        let (cell, part) = self.cell(block, op, window, Some(peer), at)?;
+        let Value::Int(value) = block.registers.scalar_as(value, ScalarType::I32) else {
+            unreachable!("a signal is an integer")
+        };
+        let mut landings = std::mem::take(&mut block.landings);
+        while !landings.is_empty() {
+            let next = self.rng.as_mut().map_or(0, |rng| rng.below(landings.len()));
+            self.memory.land(&landings.remove(next));
+        }
+        if let Some(stores) = block.stores {
+            block.clock.learn(stores);
+            block.stores = Some(self.lanes.advance(stores));
+        }
+        self.touch(block, op, if does == NotifyOp::Set { Does::SignalSet } else { Does::SignalAdd }, &part, None);
+
+        let (old, value) = (self.memory.cell(cell.rank, cell.at), value as i32);
+        let result = does.apply(old, value);
+        self.memory.set_cell(cell.rank, cell.at, result);
+        let buffer = block.registers.buffer(self.plan, window);
+        let exact = self.plan.exact.contains(&buffer);
+        let launch = self.launch(block.key.0);
+        let history = self.cells.entry(cell).or_default();
+        let by = history.notes.len();
+        if result != old {
+            for &(time, _, seen) in &history.seen {
+                let waits_exactly = self.seen[seen as usize].awaited.is_some_and(|a| a.cmp == WaitCmp::Eq);
+                if waits_exactly && !block.clock.covers(time) {
+                    self.odd.push(Odd::Moved { cell, seen, by });
+                }
+            }
+        }
+        let last_set = history.notes.iter().rposition(|note| note.does == NotifyOp::Set);
+        match does {
+            NotifyOp::Set => {
+                for lost in last_set.unwrap_or(0)..history.notes.len() {
+                    let note = &history.notes[lost];
+                    // Who only waits for as much as a growing counter has reached loses nothing.
+                    let grows = note.does == NotifyOp::Set && value > note.value && !exact;
+                    if !grows && !history.is_seen(lost, &block.clock) {
+                        self.odd.push(Odd::Overwritten { cell, lost, by });
+                        break;
+                    }
+                }
+                history.released = block.clock.clone();
+            }
+            NotifyOp::Add => {
+                if let Some(set) = last_set
+                    && !block.clock.covers(history.notes[set].time)
+                {
+                    self.odd.push(Odd::Overwritten { cell, lost: by, by: set });
+                }
+                history.released.join(&block.clock);
+            }
+        }
+        let (clock, time) = (block.clock.clone(), block.time);
+        history.notes.push(Note { op, by: block.id, launch, does, value, result, clock, time });
+        self.footprint.notified = Some((cell, does == NotifyOp::Add));
+        block.time = self.lanes.advance(block.time);
+        block.clock.learn(block.time);
+        Ok(())
+    }
+
+    /// A wait is satisfied.
+    fn acquire(&mut self, block: &mut Block, awaited: &Awaited) {
+        let cell = awaited.cell;
+        let part = Part {
+            piece: self.memory.windows(cell.rank),
+            ranges: std::iter::once(cell.at..cell.at + 4).collect(),
+            remote: false,
+        };
+        let launch = self.launch(block.key.0);
+        let history = self.cells.get_mut(&cell).expect("a wait has made its cell's history");
+        block.clock.join(&history.released);
+        let notes = history.notes.len();
+        let number = self.seen.len() as u32;
+        let before = smallvec::smallvec![block.wait];
+        self.seen.push(Seen { awaited: Some(*awaited), by: block.id, launch, notes, before });
+        history.seen.push((block.time, notes, number));
+        block.wait = number;
+        let satisfied_before = awaited.holds(history.value_before(launch));
+        if satisfied_before && !awaited.holds(0) && history.had_to_wait(awaited, launch) {
+            self.odd.push(Odd::Stale { awaited: *awaited, by: block.id, launch });
+        }
+        if !satisfied_before {
+            history.own.insert((launch, awaited.op, awaited.expected));
+        }
+        self.footprint.awaited.push(cell);
+        self.touch(block, awaited.op, Does::Await, &part, None);
+    }
+
+    // The engine's functions.
+
+    fn holds(&mut self, block: &mut Block, op: Op, predicate: Option<&Predicate>) -> Step<bool> {
+        let Some(predicate) = predicate else { return Ok(true) };
+        let part = self.element(block, op, predicate.tensor, None, &predicate.at)?;
+        self.touch(block, op, Does::Read, &part, None);
+        let dtype = self.plan.program.tensors[predicate.tensor].dtype;
+        let Value::Int(value) = decode(&self.memory.bytes(part.piece)[part.ranges[0].clone()], dtype) else {
+            unreachable!("a predicate compares integers")
+        };
+        let (value, with) = (value as i64, predicate.value);
+        Ok(match predicate.cmp {
+            BinaryOp::Eq => value == with,
+            BinaryOp::Ne => value != with,
+            BinaryOp::Lt => value < with,
+            BinaryOp::Le => value <= with,
+            BinaryOp::Gt => value > with,
+            _ => value >= with,
+        })
+    }
+
+    /// Touches what the arguments declare, and calls the function if there is one.
+    fn callback(&mut self, block: &mut Block, op: Op, name: &str, args: &[CallbackArg], blocks: i64) {
+        let plan = self.plan;
+        let (mut parts, mut tensors, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
+        for arg in args {
+            let (tensor, direction) = match *arg {
+                CallbackArg::Tensor(tensor, direction) => (tensor, direction),
+                CallbackArg::Scalar(scalar) => {
+                    scalars.push(match plan.program.scalars[scalar].ty {
+                        ScalarType::F32 => match block.registers.scalar(scalar) {
+                            Value::Float(value) => Passed::Float(value),
+                            Value::Int(value) => Passed::Float(value as f32),
+                        },
+                        _ => Passed::Int(block.registers.int(scalar)),
+                    });
+                    continue;
+                }
+            };
+            let shape = &plan.shapes[tensor];
+            let part = self.part(block, tensor, block.key.0, &Numbers::from_elem(0, shape.len()), shape);
+            let accesses: &[Does] = match direction {
+                Direction::In => &[Does::Read],
+                Direction::Out => &[Does::Write],
+                Direction::InOut => &[Does::Read, Does::Write],
+            };
+            accesses.iter().for_each(|&does| self.touch(block, op, does, &part, None));
+            tensors.push(tensor);
+            parts.push(part);
+        }
+        let Some(functions) = plan.options.functions else { return };
+        // Each tensor is a copy of its own; what the function writes goes back.
+        let mut copies: Vec<Vec<u8>> = parts.iter().map(|part| self.memory.gather(part.piece, &part.ranges)).collect();
+        for index in 0..blocks {
+            let views = tensors.iter().zip(&mut copies).map(|(&tensor, bytes)| {
+                let (shape, dtype) = (plan.shapes[tensor].to_vec(), plan.program.tensors[tensor].dtype);
+                let mut strides = shape.clone();
+                let mut stride = 1;
+                strides.iter_mut().rev().for_each(|extent| stride *= std::mem::replace(extent, stride));
+                PassedView { bytes: bytes.as_mut_slice(), offset: 0, dtype, shape, strides }
+            });
+            let mut views: Vec<PassedView> = views.collect();
+            match functions.call(name, &mut views, &scalars, index, blocks) {
+                Some(Ok(())) => {}
+                Some(Err(status)) => {
+                    self.stop.get_or_insert(Stop::Callback(op, block.id, status));
+                    return;
+                }
+                None => return,
+            }
+        }
+        let written = args.iter().filter_map(|arg| match arg {
+            CallbackArg::Tensor(_, direction) => Some(*direction != Direction::In),
+            CallbackArg::Scalar(_) => None,
+        });
+        for ((part, bytes), _) in parts.into_iter().zip(copies).zip(written).filter(|(_, written)| *written) {
+            self.memory.land(&Landing { piece: part.piece, ranges: part.ranges, bytes, adds: None, lazy: false });
+        }
+    }
+}

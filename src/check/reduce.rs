@@ -1,0 +1,174 @@
+//! Every schedule, but of those that differ only in the order of independent steps one: dynamic partial-order reduction.
+//!
+//! Two steps depend on each other if both are about one cell, and not both add to it or both wait for it. After each run,
+//! wherever a step could have come before an earlier one that it depends on, that order is noted to be tried. Steps that
+//! have been tried at a point *sleep* there until something that they depend on happens.
+//! (C. Flanagan, P. Godefroid: Dynamic partial-order reduction for model checking software, POPL 2005.)
+
+use std::collections::BTreeSet;
+
+use super::machine::{Footprint, Machine};
+use super::plan::Plan;
+
+/// A block, in every run.
+type Thread = (usize, u32);
+
+/// A point of the tree of schedules.
+#[derive(Debug)]
+struct Point {
+    possible: Vec<Thread>,
+    /// The step that is being tried, and what it was about.
+    thread: Thread,
+    footprint: Footprint,
+    /// Steps to try.
+    todo: BTreeSet<Thread>,
+    /// Steps that need not be tried: they have been, here or with the same result elsewhere.
+    asleep: Vec<(Thread, Footprint)>,
+}
+
+/// The schedules that have been run, and those to run.
+#[derive(Debug, Default)]
+pub struct Tree {
+    path: Vec<Point>,
+    begun: bool,
+}
+
+impl Footprint {
+    fn depends(&self, other: &Footprint) -> bool {
+        let about = |a: &Footprint, b: &Footprint| {
+            a.notified.is_some_and(|(cell, adds)| {
+                b.awaited.contains(&cell) || b.notified.is_some_and(|(other, also)| cell == other && !(adds && also))
+            })
+        };
+        about(self, other) || about(other, self)
+    }
+}
+
+impl Tree {
+    /// All have been run.
+    pub fn is_done(&self) -> bool {
+        self.begun && self.path.is_empty()
+    }
+
+    /// Runs the next schedule: its end and its choices. None if all have been run, or if this one turned out to be like
+    /// others.
+    pub fn run<'p>(&mut self, plan: &'p Plan<'p>) -> Option<(Machine<'p>, Vec<u16>)> {
+        if self.begun && !self.next() {
+            return None;
+        }
+        self.begun = true;
+        let mut machine = Machine::new(plan, None);
+        let mut choices = Vec::new();
+        let mut depth = 0;
+        let whole = loop {
+            let possible = machine.possible();
+            if possible.is_empty() {
+                break true;
+            }
+            let threads: Vec<Thread> = possible.iter().map(|&block| machine.block(block).key).collect();
+            if depth == self.path.len() {
+                let asleep = self.path.last().map_or(Vec::new(), |last| {
+                    let stays = |(thread, footprint): &&(Thread, Footprint)| {
+                        *thread != last.thread && !footprint.depends(&last.footprint)
+                    };
+                    last.asleep.iter().filter(stays).cloned().collect()
+                });
+                let awake = threads.iter().find(|thread| asleep.iter().all(|(other, _)| other != *thread));
+                let Some(&thread) = awake else { break false };
+                let todo = BTreeSet::from([thread]);
+                let footprint = Footprint::default();
+                self.path.push(Point { possible: threads.clone(), thread, footprint, todo, asleep });
+            }
+            let choice = threads.iter().position(|&thread| thread == self.path[depth].thread);
+            let Some(choice) = choice else { unreachable!("the same steps lead to the same point") };
+            machine.step(possible[choice]);
+            self.path[depth].footprint = machine.footprint.clone();
+            choices.push(choice as u16);
+            depth += 1;
+        };
+        self.note_orders();
+        whole.then_some((machine, choices))
+    }
+
+    /// Goes on to the next schedule, if there is one.
+    fn next(&mut self) -> bool {
+        while let Some(point) = self.path.last_mut() {
+            let tried = (point.thread, std::mem::take(&mut point.footprint));
+            point.asleep.push(tried);
+            let asleep: BTreeSet<Thread> = point.asleep.iter().map(|(thread, _)| *thread).collect();
+            if let Some(&thread) = point.todo.difference(&asleep).next() {
+                point.thread = thread;
+                return true;
+            }
+            self.path.pop();
+        }
+        false
+    }
+
+    /// Looks for steps that could have come before others which they depend on.
+    fn note_orders(&mut self) {
+        let count = self.path.len();
+        // What came before each step for a reason: its own thread, who began it, and what it depends on.
+        let mut before: Vec<Bits> = Vec::with_capacity(count);
+        let mut orders: Vec<(usize, usize)> = Vec::new();
+        for step in 0..count {
+            let point = &self.path[step];
+            let mut own = Bits::new(count);
+            for earlier in (0..step).rev() {
+                if own.has(earlier) {
+                    continue;
+                }
+                let other = &self.path[earlier];
+                if other.thread == point.thread || other.footprint.begun.contains(&point.thread) {
+                    own.join(&before[earlier]);
+                    own.set(earlier);
+                }
+            }
+            let mut direct = Vec::new();
+            for earlier in (0..step).rev() {
+                if !own.has(earlier) && self.path[earlier].footprint.depends(&point.footprint) {
+                    direct.push(earlier);
+                    own.join(&before[earlier]);
+                    own.set(earlier);
+                }
+            }
+            orders.extend(direct.into_iter().map(|earlier| (earlier, step)));
+            before.push(own);
+        }
+        for (earlier, step) in orders {
+            let thread = self.path[step].thread;
+            let leads = (earlier + 1..step)
+                .filter(|&between| before[step].has(between) && !before[between].has(earlier))
+                .map(|between| self.path[between].thread)
+                .chain([thread]);
+            let leads: Vec<Thread> = leads.collect();
+            let point = &mut self.path[earlier];
+            match leads.iter().find(|thread| point.possible.contains(thread)) {
+                Some(&thread) => _ = point.todo.insert(thread),
+                None => point.todo.extend(point.possible.iter().copied()),
+            }
+        }
+    }
+}
+
+/// A set of steps.
+#[derive(Clone, Debug)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    fn has(&self, bit: usize) -> bool {
+        self.0[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
+    fn set(&mut self, bit: usize) {
+        self.0[bit / 64] |= 1 << (bit % 64);
+    }
+
+    fn join(&mut self, other: &Bits) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
+    }
+}
