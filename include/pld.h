@@ -1126,6 +1126,11 @@ typedef struct pld_world_options_t {
    * Most submitted runs that have not ended; `pld_submit` waits while there are as many. Default 64.
    */
   uint32_t max_runs;
+  /**
+   * Other than 0 shakes the timing: ranks are held up at random places, drawn with this seed. 0 for the seed that the
+   * environment's `PLD_CHAOS` names, else for none.
+   */
+  uint64_t chaos_seed;
 } pld_world_options_t;
 
 /**
@@ -2087,8 +2092,8 @@ pld_status_t pld_world_options_init(pld_world_options_t *options,
 
 /**
  * Makes a world whose ranks are threads of this process, `options->nranks` of them: one launch runs all ranks, and
- * takes tensors with the leading rank axis. The caller owns the world and destroys it with `pld_world_destroy`. Local;
- * callable from any thread.
+ * takes tensors with the leading rank axis. The environment is read here and never again. The caller owns the world and
+ * destroys it with `pld_world_destroy`. Local; callable from any thread.
  *
  * Errors: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`, `PLD_ERR_NO_SPACE`, `PLD_ERR_IO`.
  */

@@ -463,6 +463,17 @@ fn over_threads(nranks: u32) {
     }
 }
 
+/// Every vector with ranks that are held up.
+#[test]
+fn threads_shaken() {
+    for seed in 1..=20u64 {
+        let cores_per_rank = if seed.is_multiple_of(3) { 2 } else { 1 };
+        let options = WorldOptions { chaos_seed: seed, cores_per_rank, ..WorldOptions::default() };
+        let world = World::create(2 + seed as u32 % 3, &options).unwrap();
+        vectors().iter().for_each(|vector| run(&world, vector));
+    }
+}
+
 fn over_processes(nranks: u32) {
     for outcome in Job::start("vectors", nranks).outcomes() {
         assert_eq!(outcome.done(), "");

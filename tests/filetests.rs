@@ -77,13 +77,13 @@ fn codegen_suite() {
         let nranks = world(text).expect("a first line such as `# world 4`");
         assert_eq!(verified(text), "");
         let layout = plan_windows(&program, nranks).expect("windows have a size");
-        let binding = Binding { nranks, rank: None, stride: 1 << 20, layout: &layout, checked: true };
+        let binding = Binding { nranks, rank: None, stride: 1 << 20, layout: &layout, checked: true, shaken: false };
         let code = compile(&program, &binding, &HOOKS).expect("the program compiles");
         code.sites.iter().map(|site| format!("{}: {}\n", site.task, site.text)).collect()
     });
 }
 
-const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback };
+const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop };
 
 unsafe extern "C" fn wait(_: *mut Frame, _: *const AtomicI32, _: i32, _: u32, _: u32) -> i32 {
     unreachable!("the code is not run")
@@ -106,6 +106,10 @@ unsafe extern "C" fn drain(_: *mut Frame) -> i32 {
 }
 
 unsafe extern "C" fn callback(_: *mut Frame, _: u32, _: *const View, _: *const i64, _: i64, _: i64) -> i32 {
+    unreachable!("the code is not run")
+}
+
+unsafe extern "C" fn stop(_: *mut Frame) {
     unreachable!("the code is not run")
 }
 

@@ -107,6 +107,9 @@ pub struct pld_world_options_t {
     pub cores_per_rank: u32,
     /// Most submitted runs that have not ended; `pld_submit` waits while there are as many. Default 64.
     pub max_runs: u32,
+    /// Other than 0 shakes the timing: ranks are held up at random places, drawn with this seed. 0 for the seed that the
+    /// environment's `PLD_CHAOS` names, else for none.
+    pub chaos_seed: u64,
 }
 
 impl pld_world_options_t {
@@ -122,6 +125,7 @@ impl pld_world_options_t {
             wait: wait_policy(self.wait).ok_or_else(unknown)?,
             cores_per_rank: self.cores_per_rank.max(1),
             runs: if self.max_runs == 0 { default.runs } else { self.max_runs as usize },
+            chaos_seed: self.chaos_seed,
         })
     }
 
@@ -184,8 +188,8 @@ pub extern "C" fn pld_world_options_init(options: WorldOptionsOut, size: usize) 
 }
 
 /// Makes a world whose ranks are threads of this process, `options->nranks` of them: one launch runs all ranks, and
-/// takes tensors with the leading rank axis. The caller owns the world and destroys it with `pld_world_destroy`. Local;
-/// callable from any thread.
+/// takes tensors with the leading rank axis. The environment is read here and never again. The caller owns the world and
+/// destroys it with `pld_world_destroy`. Local; callable from any thread.
 ///
 /// Errors: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`, `PLD_ERR_NO_SPACE`, `PLD_ERR_IO`.
 #[unsafe(no_mangle)]

@@ -1,11 +1,13 @@
 //! What a run shows: which rule each race, deadlock and odd signal breaks.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use super::machine::{Machine, Odd, Raced, Stop};
 use super::rules;
+use super::shadow::Access;
 use super::signal::{Awaited, Cell, Note};
-use super::task::{At, Block};
+use super::task::{At, Block, Who};
 use crate::ir::program::{Param, TensorDef};
 use crate::ir::{Buffer, Direction, Op, OpKind, Tensor, WaitCmp};
 use crate::verify::rules::Rule;
@@ -136,51 +138,60 @@ fn race(machine: &Machine, index: usize, raced: &Raced) -> Shown {
     if who.rank == other.rank && who.launch == other.launch {
         return of(&rules::MISSING_EDGE, second.op, first.op, None);
     }
-    let loose = loose(machine, raced);
-    if let Some(found) = loose {
-        let wait = &machine.seen[found.seen as usize];
-        let awaited = wait.awaited.expect("it is a wait");
-        let seen_by = if wait.by == second.by || behind(machine, second.wait, found.seen) { second } else { first };
-        let rule = if is_stale(machine, found.seen) { &rules::STALE_SIGNAL } else { &rules::AMBIGUOUS_COUNTER };
-        return of(rule, awaited.op, seen_by.op, loose);
-    }
     if first.does.is_write() && second.does.is_write() {
-        return of(&rules::OVERLAPPING_WRITES, second.op, first.op, None);
+        return match loose(machine, second, first) {
+            Some((rule, found)) => of(rule, wait_op(machine, found), second.op, Some(found)),
+            None => of(&rules::OVERLAPPING_WRITES, second.op, first.op, None),
+        };
     }
     let (read, write) = if first.does.is_write() { (second, first) } else { (first, second) };
     let (reader, writer) = (&machine.who[read.by as usize], &machine.who[write.by as usize]);
+    let early = if reader.launch < writer.launch { None } else { loose(machine, read, write) };
+    let is_stale = early.as_ref().is_some_and(|(rule, _)| rule.code == rules::STALE_SIGNAL.code);
     let (after, by) = if first.does.is_write() { first.after } else { read.after };
     let known = after.piece > 0 && (!first.does.is_write() || raced.knows_previous);
     let replaced = &machine.who.get(by as usize).filter(|_| known);
     let reuse = match reader.launch.cmp(&writer.launch) {
-        std::cmp::Ordering::Less => true,
-        std::cmp::Ordering::Greater => false,
+        Ordering::Less => true,
+        Ordering::Greater => false,
         // What the reader wanted was there already.
-        std::cmp::Ordering::Equal => replaced.is_some_and(|r| r.launch == reader.launch && r.rank == writer.rank),
+        Ordering::Equal => !is_stale && replaced.is_some_and(|r| r.launch == reader.launch && r.rank == writer.rank),
     };
-    if reuse {
-        of(&rules::EARLY_REUSE, write.op, read.op, None)
+    let (rule, told, other, found) = if reuse {
+        (&rules::EARLY_REUSE, write, read, loose(machine, write, read))
     } else {
-        of(&rules::EARLY_READ, read.op, write.op, None)
+        (&rules::EARLY_READ, read, write, early)
+    };
+    match found {
+        Some((rule, found)) => of(rule, wait_op(machine, found), told.op, Some(found)),
+        None => of(rule, told.op, other.op, None),
     }
 }
 
-/// A wait before one of the accesses that went on without the note that stands for the other one.
-fn loose(machine: &Machine, raced: &Raced) -> Option<Loose> {
-    let (first, second) = (&raced.race.first, &raced.race.second);
-    [(second, first), (first, second)].into_iter().find_map(|(late, other)| {
-        let launch = machine.who[other.by as usize].launch;
-        let rank = machine.who[other.by as usize].rank;
-        waits(machine, late.wait).into_iter().find_map(|seen| {
-            let wait = &machine.seen[seen as usize];
-            let history = &machine.cells.get(&wait.awaited?.cell)?;
-            let stands_for = |note: &Note| {
-                note.launch == launch && machine.who[note.by as usize].rank == rank && note.clock.covers(other.time)
-            };
-            // The first one that does; later ones do too.
-            let note = history.notes.iter().position(stands_for)?;
-            (note >= wait.notes).then_some(Loose { seen, note })
-        })
+fn wait_op(machine: &Machine, loose: Loose) -> Op {
+    machine.seen[loose.seen as usize].awaited.expect("it is a wait").op
+}
+
+/// A wait before `late` that went on without the note that stands for `early`, though others satisfied it.
+fn loose(machine: &Machine, late: &Access, early: &Access) -> Option<(&'static Rule, Loose)> {
+    let Who { launch, rank, .. } = machine.who[early.by as usize];
+    waits(machine, late.wait).into_iter().find_map(|seen| {
+        let wait = &machine.seen[seen as usize];
+        let history = &machine.cells.get(&wait.awaited?.cell)?;
+        let stands_for = |note: &Note| {
+            note.launch == launch && machine.who[note.by as usize].rank == rank && note.clock.covers(early.time)
+        };
+        // The first one that does; later ones do too.
+        let note = history.notes.iter().position(stands_for).filter(|&note| note >= wait.notes)?;
+        let others = |other: &Note| other.launch == wait.launch && other.by != history.notes[note].by;
+        let loose = Loose { seen, note };
+        if is_stale(machine, seen) {
+            Some((&rules::STALE_SIGNAL, loose))
+        } else if history.notes[..wait.notes].iter().any(others) {
+            Some((&rules::AMBIGUOUS_COUNTER, loose))
+        } else {
+            None
+        }
     })
 }
 
@@ -200,10 +211,6 @@ fn waits(machine: &Machine, from: u32) -> Vec<u32> {
     found
 }
 
-fn behind(machine: &Machine, from: u32, wait: u32) -> bool {
-    waits(machine, from).contains(&wait)
-}
-
 /// The wait saw nothing new: earlier launches, or what an equal wait before it had seen, satisfied it.
 fn is_stale(machine: &Machine, seen: u32) -> bool {
     let wait = &machine.seen[seen as usize];
@@ -217,7 +224,6 @@ fn is_stale(machine: &Machine, seen: u32) -> bool {
         other < seen
             && earlier.expected == awaited.expected
             && awaited.holds(history.notes[..notes].last().map_or(0, |note| note.result))
-            && machine.seen[other as usize].by <= wait.by
             && notes > 0
             && notes <= wait.notes
             && !history.notes[notes..wait.notes].iter().any(|note| note.by != wait.by && note.value > 0)

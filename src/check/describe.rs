@@ -194,7 +194,9 @@ impl<'p> Writer<'p> {
             if let Some(left) = history.map(|h| h.value_before(machine.who[*by as usize].launch)).filter(|&v| v != 0) {
                 notes.push(format!("earlier launches have left {left} there"));
             }
-            for (op, rank) in missing.iter().take(4) {
+            let others = missing.iter().any(|(_, rank)| *rank != awaited.cell.rank);
+            let counts = |&&(_, rank): &&(Op, usize)| !others || rank != awaited.cell.rank;
+            for (op, rank) in missing.iter().filter(counts).take(4) {
                 notes.push(format!("rank {rank} has not come to {}", self.at(machine, *op)));
             }
             if missing.is_empty() {
@@ -245,8 +247,8 @@ impl<'p> Writer<'p> {
                 hint: "",
             },
             Some(Stop::Callback(op, by, status)) => Parts {
-                message: format!("{} returned {status}", self.task(machine, *op)),
-                notes: vec![who(machine, *by)],
+                message: format!("{} returned {status}", self.function(machine, *op)),
+                notes: by.iter().map(|&by| who(machine, by)).collect(),
                 hint: "",
             },
             Some(Stop::TooLong) | None => unreachable!("this is no finding"),
@@ -301,24 +303,29 @@ impl<'p> Writer<'p> {
         }
     }
 
-    fn task(&self, machine: &Machine, op: Op) -> String {
+    fn function(&self, machine: &Machine, op: Op) -> String {
         let program = machine.plan.program;
-        let task = program.ops[op].kind.task().map(|(task, _)| program.tasks[task].name.clone());
-        task.unwrap_or_default()
+        match &program.ops[op].kind {
+            OpKind::HostTask { name, .. } => name.clone(),
+            kind => kind.task().map(|(task, _)| program.tasks[task].name.clone()).unwrap_or_default(),
+        }
     }
 
     fn condition(&self, machine: &Machine, awaited: &Awaited) -> String {
-        format!("{} {} {}", self.cell(machine, awaited.cell, awaited.op), awaited.cmp, awaited.expected)
+        format!("{} {} {}", self.cell_name(machine, awaited.cell, awaited.op), awaited.cmp, awaited.expected)
     }
 
     /// `sig[0, 0] of rank 1`.
     fn cell(&self, machine: &Machine, cell: Cell, op: Op) -> String {
+        format!("{} of rank {}", self.cell_name(machine, cell, op), cell.rank)
+    }
+
+    fn cell_name(&self, machine: &Machine, cell: Cell, op: Op) -> String {
         let window = match machine.plan.program.ops[op].kind {
             OpKind::Notify { window, .. } | OpKind::Wait { window, .. } | OpKind::DeferWait { window, .. } => window,
             _ => unreachable!("a signal op"),
         };
-        let name = self.elements(machine, machine.plan.program.root(window), &(cell.at..cell.at + 4), true);
-        format!("{name} of rank {}", cell.rank)
+        self.elements(machine, machine.plan.program.root(window), &(cell.at..cell.at + 4), true)
     }
 
     /// The place that an access touched: `inbox[1, 0] to inbox[1, 63] of rank 0`.

@@ -3,12 +3,12 @@
 use cranelift_entity::SecondaryMap;
 
 use super::fault::Step;
-use super::options::Arg;
+use super::options::{Arg, Scalar as Passed};
 use super::plan::{Numbers, Plan};
 use super::registers::{Base, Next, Registers, View, Views};
 use super::value::{Value, decode};
 use crate::ir::program::{Param, TensorDef};
-use crate::ir::{Entry, OpKind, Operand, Scalar, Tensor};
+use crate::ir::{CallbackArg, Entry, Op, OpKind, Operand, Scalar, Tensor};
 
 /// A dispatch that a rank runs.
 #[derive(Clone, Debug)]
@@ -21,11 +21,20 @@ pub struct Dispatch {
     pub views: Views,
 }
 
-/// The dispatches of each rank, in order.
-pub fn dispatches(plan: &Plan, launch: u32) -> Step<Vec<Vec<Dispatch>>> {
+/// What a launch is to do.
+#[derive(Clone, Debug, Default)]
+pub struct Launch {
+    /// The dispatches of each rank, in order.
+    pub ranks: Vec<Vec<Dispatch>>,
+    /// Functions of the engine that are called behind them, with their scalars.
+    pub host_tasks: Vec<(Op, Vec<Passed>)>,
+}
+
+/// Runs the host driver for a launch.
+pub fn launch(plan: &Plan, launch: u32) -> Step<Launch> {
     let program = plan.program;
-    let mut ranks = vec![Vec::new(); plan.nranks];
-    let Some(host) = &program.host else { return Ok(ranks) };
+    let mut all = Launch { ranks: vec![Vec::new(); plan.nranks], host_tasks: Vec::new() };
+    let Some(host) = &program.host else { return Ok(all) };
     let mut registers = Registers::new(plan, 0, SecondaryMap::new(), host.body);
     for (number, &param) in host.params.iter().enumerate() {
         if let (Param::Scalar(scalar), Arg::Bits(bits)) = (param, &plan.options.args[plan.args_of(launch) + number]) {
@@ -36,12 +45,20 @@ pub fn dispatches(plan: &Plan, launch: u32) -> Step<Vec<Vec<Dispatch>>> {
     loop {
         let op = match registers.next(plan, None, false)? {
             Next::Op(op) => op,
-            Next::Drain | Next::End => return Ok(ranks),
+            Next::Drain | Next::End => return Ok(all),
         };
-        if let OpKind::Dispatch { entry, args, device } = &program.ops[op].kind
-            && let Some(rank) = usize::try_from(registers.int(*device)).ok().and_then(|rank| ranks.get_mut(rank))
-        {
-            rank.push(dispatch(plan, &registers, *entry, args));
+        match &program.ops[op].kind {
+            OpKind::Dispatch { entry, args, device } => {
+                let rank = usize::try_from(registers.int(*device)).ok();
+                if let Some(rank) = rank.and_then(|rank| all.ranks.get_mut(rank)) {
+                    rank.push(dispatch(plan, &registers, *entry, args));
+                }
+            }
+            OpKind::HostTask { args, .. } => {
+                let scalars = args.iter().filter_map(CallbackArg::scalar);
+                all.host_tasks.push((op, scalars.map(|scalar| registers.passed(plan, scalar)).collect()));
+            }
+            _ => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::clock::{Clock, Lanes, Time};
 use super::fault::{Fault, Step};
-use super::host::{Dispatch, dispatches};
+use super::host::{Launch, launch};
 use super::memory::{Landing, Memory, Piece};
 use super::plan::Plan;
 use super::registers::{Next, Registers};
@@ -30,8 +30,8 @@ const MOST_WORK: u64 = 50_000_000;
 pub enum Stop {
     /// A mistake that ends the launch, and who made it; nobody for the host driver.
     Fault(Fault, Option<u32>),
-    /// A function of the engine returned this.
-    Callback(Op, u32, i32),
+    /// A function of the engine returned this; by a task, or behind a launch.
+    Callback(Op, Option<u32>, i32),
     /// It takes too long.
     TooLong,
 }
@@ -125,7 +125,9 @@ pub struct Machine<'p> {
     pub rng: Option<Rng>,
     pub footprint: Footprint,
     ranks: Vec<Rank>,
-    dispatches: Vec<Vec<Vec<Dispatch>>>,
+    launches: Vec<Launch>,
+    /// Ranks that have ended each launch.
+    ended: Vec<usize>,
     blocks: Vec<Option<Block>>,
     free: Vec<usize>,
     /// Blocks that run, by rank and age.
@@ -169,7 +171,8 @@ impl<'p> Machine<'p> {
             rng,
             footprint: Footprint::default(),
             ranks: (0..plan.nranks).map(|_| rank()).collect(),
-            dispatches: Vec::new(),
+            launches: Vec::new(),
+            ended: vec![0; plan.options.launches as usize],
             blocks: Vec::new(),
             free: Vec::new(),
             active: Vec::new(),
@@ -177,9 +180,9 @@ impl<'p> Machine<'p> {
             work: 0,
             raced: HashSet::new(),
         };
-        for launch in 0..plan.options.launches {
-            match dispatches(plan, launch) {
-                Ok(ranks) => machine.dispatches.push(ranks),
+        for number in 0..plan.options.launches {
+            match launch(plan, number) {
+                Ok(launch) => machine.launches.push(launch),
                 Err(fault) => {
                     machine.stop = Some(Stop::Fault(fault, None));
                     return machine;
@@ -244,7 +247,7 @@ impl<'p> Machine<'p> {
         let held = state.tasks.iter().filter(|task| !task.ended && task.before > 0).map(|task| task.op);
         let mut behind = Vec::new();
         if state.stage == Stage::Launch {
-            let dispatches = &self.dispatches[state.launch as usize][rank];
+            let dispatches = &self.launches[state.launch as usize].ranks[rank];
             let last = state.tasks.last().map(|task| task.op);
             for (index, dispatch) in dispatches.iter().enumerate().skip(state.dispatch) {
                 let tasks = self.plan.tasks[dispatch.entry].nodes.iter().map(|node| node.op);
@@ -363,7 +366,7 @@ impl<'p> Machine<'p> {
             if state.stage != Stage::Launch {
                 return false;
             }
-            if let Some(dispatch) = self.dispatches[state.launch as usize][rank].get(state.dispatch) {
+            if let Some(dispatch) = self.launches[state.launch as usize].ranks[rank].get(state.dispatch) {
                 let body = self.plan.program.entries[dispatch.entry].body;
                 let mut entry = Registers::new(self.plan, rank, dispatch.views.clone(), body);
                 dispatch.scalars.iter().for_each(|&(scalar, value)| entry.set(scalar, value));
@@ -378,6 +381,13 @@ impl<'p> Machine<'p> {
                 state.base.learn(stores);
                 self.lanes.end(stores);
             }
+            let number = state.launch;
+            self.ended[number as usize] += 1;
+            if self.ended[number as usize] == self.plan.nranks {
+                let tasks = std::mem::take(&mut self.launches[number as usize].host_tasks);
+                self.host_tasks(number, &tasks);
+            }
+            let state = &mut self.ranks[rank];
             if state.launch + 1 == self.plan.options.launches {
                 state.stage = Stage::Done;
                 return false;
@@ -417,7 +427,8 @@ impl<'p> Machine<'p> {
     fn submit(&mut self, rank: usize, entry: Registers, op: Op) {
         let plan = self.plan;
         let program = plan.program;
-        let callee = self.dispatches[self.ranks[rank].launch as usize][rank][self.ranks[rank].dispatch].entry;
+        let state = &self.ranks[rank];
+        let callee = self.launches[state.launch as usize].ranks[rank][state.dispatch].entry;
         let node = plan.tasks[callee].node(op);
         let blocks = match program.ops[op].kind {
             OpKind::Task { grid: Some(grid), .. } => entry.int(grid.blocks),

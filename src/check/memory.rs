@@ -91,6 +91,11 @@ impl Memory {
         &self.bytes[self.nranks * (1 + arg) + part]
     }
 
+    /// The same, to change them.
+    pub fn argument_mut(&mut self, arg: usize, part: usize) -> &mut [u8] {
+        &mut self.bytes[self.nranks * (1 + arg) + part]
+    }
+
     /// Who wrote a byte of an argument last.
     pub fn last_write(&self, arg: usize, part: usize, byte: usize) -> Option<Access> {
         self.shadows[self.nranks * (1 + arg) + part].last_write(byte)
@@ -100,6 +105,11 @@ impl Memory {
     pub fn argument_of(&self, piece: Piece) -> Option<(usize, usize)> {
         let index = piece.0.checked_sub(self.nranks)?;
         Some((index / self.nranks, index % self.nranks))
+    }
+
+    /// Who touched a piece.
+    pub fn shadow(&self, piece: Piece) -> &Shadow {
+        &self.shadows[piece.0]
     }
 
     /// Who touched a piece, to note more.

@@ -7,7 +7,7 @@ use super::fault::{Fault, Step};
 use super::machine::{Machine, Odd, Raced, Stop};
 use super::memory::{Landing, Piece, ranges};
 use super::options::{Memory as Model, Scalar as Passed, View as PassedView};
-use super::plan::Numbers;
+use super::plan::{Numbers, Plan};
 use super::registers::{Base, Next, Registers, View};
 use super::shadow::Access;
 use super::signal::{Apply, Awaited, Cell, Note, Seen};
@@ -15,6 +15,7 @@ use super::task::{At, Block};
 use super::value::{Value, cast, decode, encode, reduce, tile_op};
 use crate::ir::effects::Access as Does;
 use crate::ir::op::{Dims, MAX_CONDITIONS};
+use crate::ir::program::TensorDef;
 use crate::ir::{
     Atomic, BinaryOp, CallbackArg, Direction, FaultKind, NotifyOp, Op, OpKind, Predicate, ReduceAxis, Region, Scalar,
     ScalarType, Tensor, Tile, TileOrScalar, WaitCmp,
@@ -369,8 +370,6 @@ impl Machine<'_> {
             block.clock.learn(stores);
             block.stores = Some(self.lanes.advance(stores));
         }
-        self.touch(block, op, if does == NotifyOp::Set { Does::SignalSet } else { Does::SignalAdd }, &part, None);
-
         let (old, value) = (self.memory.cell(cell.rank, cell.at), value as i32);
         let result = does.apply(old, value);
         self.memory.set_cell(cell.rank, cell.at, result);
@@ -387,6 +386,7 @@ impl Machine<'_> {
                 }
             }
         }
+        let shadow = self.memory.shadow(part.piece);
         let last_set = history.notes.iter().rposition(|note| note.does == NotifyOp::Set);
         match does {
             NotifyOp::Set => {
@@ -394,7 +394,10 @@ impl Machine<'_> {
                     let note = &history.notes[lost];
                     // Who only waits for as much as a growing counter has reached loses nothing.
                     let grows = note.does == NotifyOp::Set && value > note.value && !exact;
-                    if !grows && !history.is_seen(lost, &block.clock) {
+                    // Nobody has to see how the owner itself takes a signal back.
+                    let own = self.who[note.by as usize].rank == cell.rank && block.clock.covers(note.time);
+                    let read = shadow.is_read(cell.at, note.time, &block.clock);
+                    if !grows && !own && !read && !history.is_seen(lost, &block.clock) {
                         self.odd.push(Odd::Overwritten { cell, lost, by });
                         break;
                     }
@@ -412,6 +415,7 @@ impl Machine<'_> {
         }
         let (clock, time) = (block.clock.clone(), block.time);
         history.notes.push(Note { op, by: block.id, launch, does, value, result, clock, time });
+        self.touch(block, op, if does == NotifyOp::Set { Does::SignalSet } else { Does::SignalAdd }, &part, None);
         self.footprint.notified = Some((cell, does == NotifyOp::Add));
         block.time = self.lanes.advance(block.time);
         block.clock.learn(block.time);
@@ -475,13 +479,7 @@ impl Machine<'_> {
             let (tensor, direction) = match *arg {
                 CallbackArg::Tensor(tensor, direction) => (tensor, direction),
                 CallbackArg::Scalar(scalar) => {
-                    scalars.push(match plan.program.scalars[scalar].ty {
-                        ScalarType::F32 => match block.registers.scalar(scalar) {
-                            Value::Float(value) => Passed::Float(value),
-                            Value::Int(value) => Passed::Float(value as f32),
-                        },
-                        _ => Passed::Int(block.registers.int(scalar)),
-                    });
+                    scalars.push(block.registers.passed(plan, scalar));
                     continue;
                 }
             };
@@ -496,22 +494,14 @@ impl Machine<'_> {
             tensors.push(tensor);
             parts.push(part);
         }
-        let Some(functions) = plan.options.functions else { return };
         // Each tensor is a copy of its own; what the function writes goes back.
-        let mut copies: Vec<Vec<u8>> = parts.iter().map(|part| self.memory.gather(part.piece, &part.ranges)).collect();
+        let copies = parts.iter().map(|part| self.memory.gather(part.piece, &part.ranges));
+        let mut copies: Vec<(Tensor, Vec<u8>)> = tensors.into_iter().zip(copies).collect();
         for index in 0..blocks {
-            let views = tensors.iter().zip(&mut copies).map(|(&tensor, bytes)| {
-                let (shape, dtype) = (plan.shapes[tensor].to_vec(), plan.program.tensors[tensor].dtype);
-                let mut strides = shape.clone();
-                let mut stride = 1;
-                strides.iter_mut().rev().for_each(|extent| stride *= std::mem::replace(extent, stride));
-                PassedView { bytes: bytes.as_mut_slice(), offset: 0, dtype, shape, strides }
-            });
-            let mut views: Vec<PassedView> = views.collect();
-            match functions.call(name, &mut views, &scalars, index, blocks) {
+            match call(plan, name, &mut copies, &scalars, index, blocks) {
                 Some(Ok(())) => {}
                 Some(Err(status)) => {
-                    self.stop.get_or_insert(Stop::Callback(op, block.id, status));
+                    self.stop.get_or_insert(Stop::Callback(op, Some(block.id), status));
                     return;
                 }
                 None => return,
@@ -521,8 +511,64 @@ impl Machine<'_> {
             CallbackArg::Tensor(_, direction) => Some(*direction != Direction::In),
             CallbackArg::Scalar(_) => None,
         });
-        for ((part, bytes), _) in parts.into_iter().zip(copies).zip(written).filter(|(_, written)| *written) {
+        for ((part, (_, bytes)), _) in parts.into_iter().zip(copies).zip(written).filter(|(_, written)| *written) {
             self.memory.land(&Landing { piece: part.piece, ranges: part.ranges, bytes, adds: None, lazy: false });
         }
     }
+
+    /// Calls the functions behind a launch that has ended on all ranks, with whole host tensors.
+    pub fn host_tasks(&mut self, launch: u32, tasks: &[(Op, Vec<Passed>)]) {
+        let plan = self.plan;
+        let first_arg = plan.args_of(launch);
+        for (op, scalars) in tasks {
+            let OpKind::HostTask { name, args } = &plan.program.ops[*op].kind else { continue };
+            let numbers: Vec<(usize, Tensor)> = args
+                .iter()
+                .filter_map(|arg| match *arg {
+                    CallbackArg::Tensor(tensor, _) => match plan.program.tensors[tensor].def {
+                        TensorDef::HostParam(number, _) => Some((first_arg + number as usize, tensor)),
+                        _ => None,
+                    },
+                    CallbackArg::Scalar(_) => None,
+                })
+                .collect();
+            let whole = |&(arg, tensor): &(usize, Tensor)| {
+                let parts = if plan.is_ranked(tensor) { plan.nranks } else { 1 };
+                (tensor, (0..parts).flat_map(|part| self.memory.argument(arg, part)).copied().collect())
+            };
+            let mut copies: Vec<(Tensor, Vec<u8>)> = numbers.iter().map(whole).collect();
+            match call(plan, name, &mut copies, scalars, 0, 1) {
+                Some(Err(status)) => _ = self.stop.get_or_insert(Stop::Callback(*op, None, status)),
+                Some(Ok(())) => {
+                    for (&(arg, tensor), (_, bytes)) in numbers.iter().zip(&copies) {
+                        let parts = if plan.is_ranked(tensor) { plan.nranks } else { 1 };
+                        for part in 0..parts {
+                            let size = bytes.len() / parts;
+                            self.memory.argument_mut(arg, part).copy_from_slice(&bytes[part * size..][..size]);
+                        }
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// Calls a function with tensors that are packed, if there is one of that name.
+fn call(
+    plan: &Plan,
+    name: &str,
+    copies: &mut [(Tensor, Vec<u8>)],
+    scalars: &[Passed],
+    block: i64,
+    blocks: i64,
+) -> Option<Result<(), i32>> {
+    let views = copies.iter_mut().map(|(tensor, bytes)| {
+        let (shape, dtype) = (plan.shapes[*tensor].to_vec(), plan.program.tensors[*tensor].dtype);
+        let mut strides = shape.clone();
+        let mut stride = 1;
+        strides.iter_mut().rev().for_each(|extent| stride *= std::mem::replace(extent, stride));
+        PassedView { bytes: bytes.as_mut_slice(), offset: 0, dtype, shape, strides }
+    });
+    plan.options.functions?.call(name, &mut views.collect::<Vec<_>>(), scalars, block, blocks)
 }

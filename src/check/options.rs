@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// Most steps that a written schedule can have.
+const MOST_STEPS: usize = 1 << 24;
+
 /// How a program is run and explored.
 #[derive(Clone)]
 pub struct Options<'a> {
@@ -88,7 +91,8 @@ pub enum Schedule {
     Random(u64),
     /// Chosen with this seed, by priorities.
     Pct(u64),
-    /// These choices among the possible steps; afterwards always the first.
+    /// These choices among the possible steps, and then always the first: the block that went on last, if it can, else
+    /// the oldest one of the lowest rank. Written as `first`, or `first:7=2` where step 7 takes number 2.
     Choices(Vec<u16>),
 }
 
@@ -98,9 +102,10 @@ impl fmt::Display for Schedule {
             Schedule::Random(seed) => write!(f, "random:{seed}"),
             Schedule::Pct(seed) => write!(f, "pct:{seed}"),
             Schedule::Choices(choices) => {
-                f.write_str("choices:")?;
-                for (index, choice) in choices.iter().enumerate() {
-                    write!(f, "{}{choice}", if index > 0 { "." } else { "" })?;
+                f.write_str("first")?;
+                let others = choices.iter().enumerate().filter(|(_, choice)| **choice != 0);
+                for (index, (step, choice)) in others.enumerate() {
+                    write!(f, "{}{step}={choice}", if index == 0 { ":" } else { "," })?;
                 }
                 Ok(())
             }
@@ -112,16 +117,24 @@ impl FromStr for Schedule {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let unknown = || format!("'{text}' is no schedule: random:SEED, pct:SEED or choices:N.N.N");
-        let (kind, rest) = text.split_once(':').ok_or_else(unknown)?;
-        let number = |rest: &str| rest.parse().map_err(|_| unknown());
+        let unknown = || format!("'{text}' is no schedule: random:SEED, pct:SEED, first, or first:STEP=CHOICE,...");
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         match kind {
-            "random" => number(rest).map(Schedule::Random),
-            "pct" => number(rest).map(Schedule::Pct),
-            "choices" if rest.is_empty() => Ok(Schedule::Choices(Vec::new())),
-            "choices" => {
-                let choices = rest.split('.').map(|choice| choice.parse().map_err(|_| unknown()));
-                choices.collect::<Result<_, _>>().map(Schedule::Choices)
+            "random" => rest.parse().map(Schedule::Random).map_err(|_| unknown()),
+            "pct" => rest.parse().map(Schedule::Pct).map_err(|_| unknown()),
+            "first" if text == "first" => Ok(Schedule::Choices(Vec::new())),
+            "first" => {
+                let mut choices = Vec::new();
+                for other in rest.split(',') {
+                    let (step, choice) = other.split_once('=').ok_or_else(unknown)?;
+                    let step: usize = step.parse().map_err(|_| unknown())?;
+                    if step < choices.len() || step > MOST_STEPS {
+                        return Err(unknown());
+                    }
+                    choices.resize(step, 0);
+                    choices.push(choice.parse().map_err(|_| unknown())?);
+                }
+                Ok(Schedule::Choices(choices))
             }
             _ => Err(unknown()),
         }
@@ -179,7 +192,9 @@ mod tests {
         for schedule in schedules {
             assert_eq!(schedule.to_string().parse(), Ok(schedule));
         }
-        for text in ["", "7", "random:", "random:-1", "choices:1..2", "pct:x", "dfs:1"] {
+        for text in
+            ["", "7", "random:", "random:-1", "first:", "first:1=2,1=3", "first:99999999999=1", "pct:x", "dfs:1"]
+        {
             assert!(text.parse::<Schedule>().is_err(), "{text}");
         }
     }

@@ -16,6 +16,12 @@ use crate::passes::plan_windows::{Layout, plan_windows};
 use crate::passes::task_graph::{Tasks, tasks};
 use crate::verify::domains::Domains;
 
+/// Most ranks of a check.
+pub const MOST_RANKS: u32 = 1024;
+
+/// Most launches in a row.
+pub const MOST_LAUNCHES: u32 = 1024;
+
 /// Numbers, one a dimension.
 pub type Numbers = SmallVec<[i64; 4]>;
 
@@ -46,8 +52,12 @@ impl<'p> Plan<'p> {
     /// Looks at a program and at the arguments it is to run with.
     pub fn new(program: &'p Program, options: &'p Options<'p>) -> Result<Self> {
         let nranks = options.nranks as usize;
-        if nranks == 0 || options.launches == 0 {
-            return Err(Error::invalid("a check needs at least one rank and one launch"));
+        if !(1..=MOST_RANKS).contains(&options.nranks) || !(1..=MOST_LAUNCHES).contains(&options.launches) {
+            let message = format!(
+                "a check of {} ranks and {} launches; it takes 1 to {MOST_RANKS} ranks and 1 to {MOST_LAUNCHES} launches",
+                options.nranks, options.launches
+            );
+            return Err(Error::invalid(message));
         }
         let known = Known { world: Some(i64::from(options.nranks)), dims: options.dims };
         let extents = &program.extents;

@@ -172,3 +172,99 @@ impl Bits {
         self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::check::classify::{Key, classify};
+    use crate::check::options::{Options, Schedule};
+    use crate::check::{Fill, explore, inputs};
+    use crate::ir::parse::parse;
+
+    /// What a run shows and leaves: everything that schedules may differ in.
+    type Result = (Vec<Key>, Vec<Vec<u8>>);
+
+    fn result(machine: &Machine) -> Result {
+        let mut keys: Vec<Key> = classify(machine, None).iter().map(|shown| shown.key()).collect();
+        keys.sort();
+        (
+            keys,
+            (0..machine.plan.nranks).map(|rank| machine.memory.bytes(machine.memory.windows(rank)).to_vec()).collect(),
+        )
+    }
+
+    /// The results of all schedules, one by one.
+    fn all(plan: &Plan) -> (HashSet<Result>, usize) {
+        let (mut results, mut count) = (HashSet::new(), 0);
+        let mut choices: Vec<u16> = Vec::new();
+        loop {
+            let (machine, _) = explore::run(plan, &Schedule::Choices(choices.clone()));
+            results.insert(result(&machine));
+            count += 1;
+            let mut widths = Vec::new();
+            let mut machine = Machine::new(plan, None);
+            loop {
+                let possible = machine.possible();
+                if possible.is_empty() {
+                    break;
+                }
+                let choice = usize::from(choices.get(widths.len()).copied().unwrap_or(0));
+                widths.push(possible.len());
+                machine.step(possible[choice]);
+            }
+            choices.resize(widths.len(), 0);
+            let Some(last) = (0..widths.len()).rev().find(|&at| usize::from(choices[at]) + 1 < widths[at]) else {
+                return (results, count);
+            };
+            choices.truncate(last + 1);
+            choices[last] += 1;
+        }
+    }
+
+    fn assert_reduced(body: &[&str], launches: u32) {
+        let driver = "host (epoch: i32) {\n  buf = alloc_window [2] i32\n  ranks r in 0..world {\n    sig = window buf [2] \
+                      i32\n    dispatch e(sig, r, epoch) device r\n  }\n}";
+        let entry = "program p\nentry e(sig: window[2] i32, me: i32, epoch: i32) {";
+        let text = format!("{entry}\n{}\n}}\n{driver}\n", body.join("\n"));
+        let program = parse(&text, "test.pld").unwrap_or_else(|e| panic!("{}", e[0]));
+        let inputs = inputs(&program, 2, launches, Fill::Iota, 0, &[]).unwrap();
+        let options =
+            Options { launches, persistent: true, dims: &inputs.dims, args: &inputs.args, ..Options::default() };
+        let plan = Plan::new(&program, &options).unwrap();
+        let (results, count) = all(&plan);
+        let (mut tree, mut reduced, mut runs) = (Tree::default(), HashSet::new(), 0);
+        while !tree.is_done() {
+            if let Some((machine, _)) = tree.run(&plan) {
+                reduced.insert(result(&machine));
+                runs += 1;
+            }
+        }
+        assert_eq!(results, reduced, "{text}");
+        assert!(runs < count, "{runs} of {count} schedules:\n{text}");
+    }
+
+    #[test]
+    fn the_schedules_that_are_left_out_show_nothing_new() {
+        // One cell with sets, additions and waits of both kinds.
+        assert_reduced(&["at a {", "notify sig[0] @0 = me + 1", "wait sig[0] >= me", "}"], 1);
+        let counted =
+            ["at a {", "notify sig[0] @0 += 1", "if me == 0 { wait sig[0] == 1 }", "notify sig[0] @0 += 1", "}"];
+        assert_reduced(&counted, 1);
+        // A circle, or not, as the tasks come.
+        let first = ["at a no_dep [sig] {", "wait sig[0] >= 1", "notify sig[1] @(1 - me) += 1", "}"];
+        let second = [
+            "at b no_dep [sig] {",
+            "notify sig[0] @(1 - me) = 1",
+            "wait sig[1] >= 1",
+            "notify sig[0] @(1 - me) = 0",
+            "}",
+        ];
+        assert_reduced(&[&first[..], &second[..]].concat(), 1);
+        // Two launches that may overtake each other.
+        assert_reduced(&["at a {", "notify sig[0] @(1 - me) = epoch", "wait sig[0] >= 1", "}"], 2);
+        let both = ["at a {", "notify sig[0] @(1 - me) += 1", "wait sig[0] >= epoch", "wait sig[0] == 1", "}"];
+        assert_reduced(&both, 2);
+    }
+}

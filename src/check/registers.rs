@@ -6,6 +6,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 
 use super::fault::{Fault, Step};
+use super::options::Scalar as Passed;
 use super::plan::{Numbers, Plan};
 use super::value::{Value, cast, float_op, int_op, wrap};
 use crate::ir::program::TensorDef;
@@ -289,6 +290,14 @@ impl Registers {
         match self.scalar(scalar) {
             Int(value) => value as i64,
             Float(value) => unreachable!("{value} is no integer"),
+        }
+    }
+
+    /// A scalar as a function of the engine gets it.
+    pub fn passed(&self, plan: &Plan, scalar: Scalar) -> Passed {
+        match self.scalar_as(scalar, plan.program.scalars[scalar].ty) {
+            Int(value) => Passed::Int(value as i64),
+            Float(value) => Passed::Float(value),
         }
     }
 

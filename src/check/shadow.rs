@@ -112,6 +112,13 @@ impl Shadow {
         if byte < *end { accesses.iter().rev().find(writes).copied() } else { None }
     }
 
+    /// Somebody with this clock comes after a read that knew the write of this time at a byte.
+    pub fn is_read(&self, byte: usize, write: Time, clock: &Clock) -> bool {
+        let Some((_, (end, accesses))) = self.parts.range(..=byte).next_back() else { return false };
+        let knew = |access: &Access| access.does == Does::Read && access.after.0 == write && clock.covers(access.time);
+        byte < *end && accesses.iter().any(knew)
+    }
+
     /// Makes a part begin at `at`, if one spans it.
     fn split(&mut self, at: usize) {
         let Some((_, part)) = self.parts.range_mut(..at).next_back() else { return };
@@ -180,8 +187,10 @@ mod tests {
         assert_eq!(races.iter().map(|race| race.bytes.clone()).collect::<Vec<_>>(), [8..16]);
         assert_eq!(touch(&mut shadow, 16..64, access(Does::Read, 1, 1), &[(0, 1)]), [], "ordered");
         assert_eq!(touch(&mut shadow, 0..64, access(Does::Write, 2, 1), &[(0, 1), (1, 1)]), []);
-        assert_eq!(shadow.parts.len(), 1, "one write is one part");
-        assert_eq!(shadow.last_write(63).map(|write| write.by), Some(2));
+        let next = access(Does::Write, 3, 1);
+        assert_eq!(touch(&mut shadow, 0..64, next, &[(0, 1), (1, 1), (2, 1)]), []);
+        assert_eq!(shadow.parts.len(), 1, "what happened to all of it alike is one part");
+        assert_eq!(shadow.last_write(63).map(|write| write.by), Some(3));
         assert_eq!(shadow.last_write(64), None);
     }
 

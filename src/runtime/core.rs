@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use pld_sync::Handoff;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::chaos::Chaos;
 use super::control::Board;
 use super::executable::Image;
 use super::failure::LAST_EPOCH;
@@ -61,6 +62,8 @@ pub(super) struct Core {
     pub(super) epoch: AtomicU64,
     /// One more than the last epoch of which a call has returned the failure.
     reported: AtomicU64,
+    /// Ranks are held up at random places.
+    pub(super) shaken: bool,
     /// One a rank of this process.
     tasks: Box<[Tasks]>,
     /// For each of them, one a peer.
@@ -87,6 +90,8 @@ impl Core {
         patience: Patience,
     ) -> Result<Self> {
         let (local, nranks) = (transport.local(), transport.nranks());
+        let chaos = |rank| Chaos::new(options.chaos_seed, rank, nranks, options.timeout);
+        let tasks = local.clone().map(|rank| Tasks::new(rank, options.cores_per_rank, chaos(rank))).collect();
         Ok(Self {
             fork: ForkGuard::new()?,
             nranks,
@@ -101,7 +106,8 @@ impl Core {
             closed: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             reported: AtomicU64::new(0),
-            tasks: local.clone().map(|rank| Tasks::new(rank, options.cores_per_rank)).collect(),
+            tasks,
+            shaken: options.chaos_seed != 0,
             paces: (0..local.len() * nranks as usize).map(|_| Pace::default()).collect(),
             turn: Line(AtomicU32::new(FREE)),
             looked: AtomicU64::new(0),

@@ -139,6 +139,7 @@ impl Executable {
             stride: windows.stride(),
             layout: &layout,
             checked: !options.unchecked,
+            shaken: core.shaken,
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
             let scratch: Result<_> = core.local.clone().map(|_| Aligned::new(routine.scratch_bytes, "tiles")).collect();

@@ -14,7 +14,7 @@ use super::wait::SLICE;
 use crate::codegen::cpu::abi::{Exit, Frame, Hooks, SUBMIT_FAILED, View};
 
 /// The hooks of every executable.
-pub(super) const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback };
+pub(super) const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop };
 
 /// How long a task looks at its cell before it leaves the core to others.
 const GLANCES: u32 = 100;
@@ -83,6 +83,9 @@ pub(super) fn guarded<R>(context: &Context, failed: R, act: impl FnOnce() -> R) 
 unsafe extern "C" fn ring(frame: *mut Frame, peer: u32) {
     // SAFETY: generated code passes its frame on.
     let context = unsafe { context(frame) };
+    if let Some(chaos) = context.tasks().chaos() {
+        chaos.stop_before_waking();
+    }
     context.core.board.bell(peer).wake();
 }
 
@@ -138,7 +141,8 @@ unsafe extern "C" fn submit(
             std::slice::from_raw_parts(deps, code.ndeps),
         )
     };
-    let submission = Submission { task, code, args, blocks, regions, deps };
+    let first = context.tasks().choose(blocks.max(0) as usize) as i64;
+    let submission = Submission { task, code, args, blocks, first, regions, deps };
     guarded(context, SUBMIT_FAILED, || context.tasks().submit(context, frame, &submission))
 }
 
@@ -182,6 +186,14 @@ unsafe extern "C" fn callback(
     }
     guarded(context, (), || context.core.fail(context.rank, &report::callback(context, code, block, blocks, status)));
     Exit::Failed as i32
+}
+
+unsafe extern "C" fn stop(frame: *mut Frame) {
+    // SAFETY: generated code passes its frame on.
+    let context = unsafe { context(frame) };
+    if let Some(chaos) = context.tasks().chaos() {
+        chaos.stop();
+    }
 }
 
 impl<'a> Context<'a> {

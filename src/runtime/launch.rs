@@ -129,10 +129,16 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     let (board, windows) = (&*core.board, &image.windows);
     let control = board.control(rank);
     control.begin(image.id, launch);
+    let tasks = core.tasks(rank);
+    if let Some(chaos) = tasks.chaos() {
+        chaos.begin(image.id, launch);
+    }
     let may_begin = || windows.may_begin(board, rank, launch);
     if may_begin() || pass_gate(core, image, rank, launch, "to begin", SLICE, may_begin) {
         let context = Context::new(core, image, launch, rank);
-        let tasks = core.tasks(rank);
+        if let Some(chaos) = tasks.chaos() {
+            chaos.stop();
+        }
         let mut frame = frame(&context, table, tasks.at_rest());
         tasks.begin(&context, &frame);
         // SAFETY: the driver was compiled for these windows and this table, whose addresses were checked; the frame

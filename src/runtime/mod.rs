@@ -12,6 +12,7 @@ mod aligned;
 mod args;
 mod callback;
 mod cells;
+mod chaos;
 mod control;
 mod core;
 mod cores;

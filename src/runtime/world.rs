@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::chaos;
 use super::control::Board;
 use super::core::{Core, deadline};
 use super::cores::shared_cores;
@@ -38,11 +39,14 @@ pub struct WorldOptions {
     pub cores_per_rank: u32,
     /// Most submitted runs that have not ended; another one waits for the oldest. At least 1.
     pub runs: usize,
+    /// Seed for holding ranks up at random places, to shake their timing. 0 for what the environment's `PLD_CHAOS`
+    /// says, else for none.
+    pub chaos_seed: u64,
 }
 
 impl Default for WorldOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), wait: WaitPolicy::Auto, cores_per_rank: 1, runs: 64 }
+        Self { timeout: Duration::from_secs(30), wait: WaitPolicy::Auto, cores_per_rank: 1, runs: 64, chaos_seed: 0 }
     }
 }
 
@@ -67,15 +71,17 @@ impl World {
     /// launches.
     pub fn create(nranks: u32, options: &WorldOptions) -> Result<Arc<World>> {
         check_size(nranks)?;
-        Self::start(Box::new(ThreadTransport::new(nranks)?), None, options, deadline(options.timeout))
+        let options = with_environment(options)?;
+        Self::start(Box::new(ThreadTransport::new(nranks)?), None, &options, deadline(options.timeout))
     }
 
     /// A world in which this process is one rank. Collective.
     pub fn join(shm: &ShmOptions, options: &WorldOptions) -> Result<Arc<World>> {
+        let options = with_environment(options)?;
         let transport = ShmTransport::join(shm)?;
         check_size(transport.nranks())?;
         let rank = transport.local().start;
-        Self::start(Box::new(transport), Some(rank), options, shm.deadline)
+        Self::start(Box::new(transport), Some(rank), &options, shm.deadline)
     }
 
     fn start(
@@ -194,6 +200,11 @@ impl Drop for World {
             self.close();
         }
     }
+}
+
+/// The options, with what the environment says where they say nothing.
+fn with_environment(options: &WorldOptions) -> Result<WorldOptions> {
+    Ok(WorldOptions { chaos_seed: chaos::seed(options.chaos_seed)?, ..*options })
 }
 
 fn check_size(nranks: u32) -> Result<()> {

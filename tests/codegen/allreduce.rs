@@ -16,7 +16,7 @@ fn sums_over_ranks() {
     let program = allreduce();
     for nranks in [1, 2, 3, 4, 8] {
         for each in [false, true] {
-            let ranks = Ranks::compile(&program, nranks, Options { each, checked: true });
+            let ranks = Ranks::compile(&program, nranks, Options { each, ..Options::default() });
             let input = |rank: u32| (0..N).map(|i| (rank * 1000 + i) as f32).collect::<Vec<f32>>();
             let inputs = (0..nranks).map(|r| f32::bytes(&input(r))).collect();
             let outputs = vec![vec![0; 4 * N as usize]; nranks as usize];
@@ -35,7 +35,7 @@ fn sums_over_ranks() {
 fn needs_no_checks() {
     let program = allreduce();
     let bytes = |checked| {
-        let ranks = Ranks::compile(&program, 4, Options { each: false, checked });
+        let ranks = Ranks::compile(&program, 4, Options { checked, ..Options::default() });
         ranks.code[0].code_bytes
     };
     assert_eq!(bytes(true), bytes(false));

@@ -173,7 +173,7 @@ fn the_edge_is_legal() {
 fn only_the_rank_that_fails_reports() {
     let program = task("if me == 1 { w[a, 0] = 1 }\nw[0, 1] = 5");
     for each in [false, true] {
-        let ranks = Ranks::compile(&program, 3, Options { each, checked: true });
+        let ranks = Ranks::compile(&program, 3, Options { each, ..Options::default() });
         let outcome = ranks.launch(&args(3, 4, 0), &[], &[], &[]);
         assert_eq!(outcome.exits, [0, 1, 0]);
         assert_eq!(outcome.faults[1].offsets[..2], [4, 0]);
@@ -188,7 +188,7 @@ fn only_the_rank_that_fails_reports() {
 fn unchecked_code_is_shorter_and_right() {
     let program = task("put w[a, 0] @b <- x[a, 0] [1, 8]\nw[a, b] = 77");
     let run = |checked| {
-        let ranks = Ranks::compile(&program, 1, Options { each: false, checked });
+        let ranks = Ranks::compile(&program, 1, Options { checked, ..Options::default() });
         let outcome = ranks.launch(&args(1, 2, 0), &[], &[], &[]);
         outcome.assert_done();
         (outcome.windows, ranks.code[0].code_bytes)
@@ -198,7 +198,7 @@ fn unchecked_code_is_shorter_and_right() {
     assert!(unchecked.1 < checked.1, "{} and {} bytes", unchecked.1, checked.1);
     // Arithmetic is checked all the same.
     let divide = task("w[0, 0] = cast(a / b, i32)");
-    let ranks = Ranks::compile(&divide, 1, Options { each: false, checked: false });
+    let ranks = Ranks::compile(&divide, 1, Options { checked: false, ..Options::default() });
     assert_eq!(ranks.launch(&args(1, 1, 0), &[], &[], &[]).exits, [Exit::Fault as i32]);
 }
 

@@ -115,7 +115,7 @@ host (ys: tensor[world, 4] i64 inout, n: i64) {
     let program = program(text);
     let args = [Arg::Ranked(vec![vec![0; 32]; 4]), Arg::Bits(3)];
     for each in [false, true] {
-        let outcome = Ranks::compile(&program, 4, Options { each, checked: true }).launch(&args, &[], &[], &[]);
+        let outcome = Ranks::compile(&program, 4, Options { each, ..Options::default() }).launch(&args, &[], &[], &[]);
         outcome.assert_done();
         let first: Vec<i64> = outcome.args[0].iter().map(|bytes| i64::values(bytes)[0]).collect();
         assert_eq!(first, [568, 31456, 12456, 256]);
@@ -191,7 +191,7 @@ host (xs: tensor[world, 2] i32 in) {
   }
 }
 ";
-    let ranks = Ranks::compile(&program(text), 4, Options { each: true, checked: true });
+    let ranks = Ranks::compile(&program(text), 4, Options { each: true, ..Options::default() });
     let tasks = |code: &pld::codegen::cpu::Code| -> Vec<String> {
         let tasks = code.sites.iter().enumerate().filter(|(_, site)| site.text.starts_with("at "));
         tasks.map(|(number, site)| format!("{number}: {}", site.text)).collect()

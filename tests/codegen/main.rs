@@ -14,4 +14,5 @@ mod faults;
 mod host;
 mod scalars;
 mod signals;
+mod stops;
 mod transfers;

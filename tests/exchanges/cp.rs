@@ -20,12 +20,16 @@ fn hidden(epoch: usize, row: usize, column: usize) -> bf16 {
 }
 
 pub fn epochs(world: &Arc<World>) {
+    run(world, EPOCHS);
+}
+
+pub fn run(world: &Arc<World>, epochs: usize) {
     let sizes = [("SEG_ROWS", SEG_ROWS as i64), ("TAIL_ROWS", TAIL_ROWS as i64), ("D", D as i64)];
     let program = program(include_str!("../../examples/pld/cp_prefill_exchange.pld"), &sizes);
     let executable = compile(&program, world, None);
     let p = world.nranks() as usize;
     let segment = |rank: usize, half: usize| if half == 0 { rank } else { 2 * p - 1 - rank };
-    for epoch in 1..=EPOCHS {
+    for epoch in 1..=epochs {
         if let Some(rank) = world.rank() {
             dawdle(&[epoch, rank as usize]);
         }

@@ -63,10 +63,43 @@ fn over_processes(scenario: &str, nranks: u32) {
     }
 }
 
+/// Every exchange, a few times, with ranks that are held up.
+fn shaken(seed: u64, make: impl FnOnce(&WorldOptions) -> Arc<World>) {
+    let cores_per_rank = if seed.is_multiple_of(3) { 2 } else { 1 };
+    let world = make(&WorldOptions { chaos_seed: seed, cores_per_rank, ..WorldOptions::default() });
+    moe::run(&world, 8);
+    vector_f::small(&world);
+    cp::run(&world, 20);
+    tp::run(&world, 8);
+}
+
+#[test]
+fn shaken_threads() {
+    for seed in 1..=20 {
+        shaken(seed, |options| World::create(1 + seed as u32 % 4, options).unwrap());
+    }
+}
+
+#[test]
+fn shaken_processes() {
+    over_processes("shaken", 3);
+}
+
 /// Not a test of its own: what each process of `over_processes` runs.
 #[test]
 fn rank_process() {
     pld_test_ranks::rank_process(|name, me| {
+        if name == "shaken" {
+            for seed in 1..=10 {
+                shaken(seed, |options| {
+                    // Ranks need not agree.
+                    let chaos_seed = if u64::from(me.rank()) <= seed % 3 { options.chaos_seed } else { 0 };
+                    let options = WorldOptions { chaos_seed, ..*options };
+                    me.join_as(&seed.to_string(), me.rank(), me.nranks(), &options).unwrap()
+                });
+            }
+            return Ok(String::new());
+        }
         let world = me.join(&WorldOptions::default()).unwrap();
         let scenario = SCENARIOS.iter().find(|(candidate, _)| *candidate == name).expect("a scenario").1;
         scenario(&world);

@@ -150,9 +150,13 @@ fn launch(
 }
 
 pub fn layers(world: &Arc<World>) {
+    run(world, LAYERS);
+}
+
+pub fn run(world: &Arc<World>, layers: usize) {
     let executable = compile(&moe(MAX_PER_SRC as i64), world, Some(("expert", expert)));
     let p = world.nranks() as usize;
-    for layer in 1..=LAYERS {
+    for layer in 1..=layers {
         if let Some(rank) = world.rank() {
             dawdle(&[layer, rank as usize, 3]);
         }

@@ -104,9 +104,13 @@ fn weight(layer: usize, inner: usize, column: usize) -> f32 {
 }
 
 pub fn layers(world: &Arc<World>) {
+    run(world, LAYERS);
+}
+
+pub fn run(world: &Arc<World>, layers: usize) {
     let executable = compile(&layer(), world, Some(("gemm", gemm)));
     let p = world.nranks() as usize;
-    for layer in 1..=LAYERS {
+    for layer in 1..=layers {
         let mut xs = Ranked::new(world, &[M, K], |rank, i| x(layer, i / K, rank * K + i % K));
         let mut weights = Ranked::new(world, &[2 * K, N], |rank, i| {
             let (half, inner) = (i / N / K, i / N % K);

@@ -12,6 +12,7 @@ mod programs;
 mod ranks;
 mod recovery;
 mod residents;
+mod shaking;
 mod tasks;
 mod threads;
 mod timeouts;

@@ -653,18 +653,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_graphs_keep_the_order_of_their_data(mixes in prop::collection::vec(mix(), 1..14)) {
+    fn random_graphs_keep_the_order_of_their_data(mixes in prop::collection::vec(mix(), 1..14), seed in 1..u64::MAX) {
         let mixes: Vec<Mix> = mixes.into_iter().filter(is_sound).collect();
         let text = graph(&mixes);
         let mut right: Vec<i32> = (0..2 * SIZE as i32).collect();
         right.chunks_mut(SIZE).for_each(|x| model(&mixes, x));
-        for cores in [1, 3] {
-            let world = world(2, cores);
+        for (cores_per_rank, chaos_seed) in [(1, 0), (3, 0), (1, seed), (3, seed)] {
+            let options = WorldOptions { cores_per_rank, chaos_seed, ..WorldOptions::default() };
+            let world = World::create(2, &options).unwrap();
             let exe = compile(&text, &world, false).unwrap();
             for _ in 0..3 {
                 let mut x: Vec<i32> = (0..2 * SIZE as i32).collect();
                 exe.launch(&[tensor(&mut x, &[2, SIZE as i64])]).unwrap();
-                prop_assert_eq!(&x, &right, "{} cores\n{}", cores, text);
+                prop_assert_eq!(&x, &right, "{} cores, seed {}\n{}", cores_per_rank, chaos_seed, text);
             }
         }
     }

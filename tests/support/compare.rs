@@ -42,7 +42,8 @@ fn interpret(program: &Program, nranks: u32, args: &[Arg], dims: &[i64]) -> Vec<
 pub fn assert_same(program: &Program, nranks: u32, args: &[Arg], dims: &[i64]) {
     let text = || print(program);
     let meanings = interpret(program, nranks, args, dims);
-    for options in [Options { each: false, checked: true }, Options { each: true, checked: true }] {
+    let default = Options::default();
+    for options in [default, Options { each: true, ..default }, Options { shaken: true, ..default }] {
         let ranks = Ranks::compile(program, nranks, options);
         let outcome = ranks.launch(args, dims, &[], &[]);
         for meaning in &meanings {

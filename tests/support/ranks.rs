@@ -67,7 +67,7 @@ pub enum Arg {
     Bits(u64),
 }
 
-const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback };
+const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop };
 
 /// What the hooks need.
 struct Shared {
@@ -76,6 +76,8 @@ struct Shared {
     runs: Vec<Vec<Run>>,
     rings: Mutex<Vec<u32>>,
     waits: Mutex<Vec<(u32, i32, u32)>>,
+    /// By rank.
+    stops: Vec<AtomicU64>,
 }
 
 /// How a launch ended.
@@ -92,6 +94,8 @@ pub struct Outcome {
     pub rings: Vec<u32>,
     /// Waits that ended at the deadline: site, expected value, comparison.
     pub waits: Vec<(u32, i32, u32)>,
+    /// How often each rank has called the hook that may hold it up.
+    pub stops: Vec<u64>,
 }
 
 /// A program compiled for a world of threads.
@@ -110,11 +114,13 @@ pub struct Options {
     /// Code of its own for every rank, instead of one for all.
     pub each: bool,
     pub checked: bool,
+    /// With stops, which are counted here.
+    pub shaken: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { each: false, checked: true }
+        Self { each: false, checked: true, shaken: false }
     }
 }
 
@@ -124,7 +130,8 @@ impl Ranks {
         let stride = (layout.bytes + GUARD).next_multiple_of(4096);
         let ranks: Vec<Option<u32>> = if options.each { (0..nranks).map(Some).collect() } else { vec![None] };
         let code = ranks.into_iter().map(|rank| {
-            let binding = Binding { nranks, rank, stride, layout: &layout, checked: options.checked };
+            let binding =
+                Binding { nranks, rank, stride, layout: &layout, checked: options.checked, shaken: options.shaken };
             compile(program, &binding, &HOOKS).expect("the program compiles")
         });
         Self { code: code.collect(), patience: Duration::from_secs(20), nranks, stride, window_bytes: layout.bytes }
@@ -167,7 +174,8 @@ impl Ranks {
         }
         let runs = self.code.iter().map(|code| code.tasks.iter().map(|task| task.run).collect()).collect();
         let deadline = Instant::now() + self.patience;
-        let shared = Shared { deadline, runs, rings: Mutex::default(), waits: Mutex::default() };
+        let stops = (0..n).map(|_| AtomicU64::new(0)).collect();
+        let shared = Shared { deadline, runs, rings: Mutex::default(), waits: Mutex::default(), stops };
         let places: Vec<AtomicU64> = (0..n).map(|_| AtomicU64::new(u64::MAX)).collect();
         let base = memory.address() as usize;
         let ends: Vec<(i32, Fault)> = std::thread::scope(|scope| {
@@ -223,6 +231,7 @@ impl Ranks {
             places: places.iter().map(|place| place.load(Ordering::Relaxed)).collect(),
             rings,
             waits: shared.waits.into_inner().unwrap(),
+            stops: shared.stops.into_iter().map(AtomicU64::into_inner).collect(),
         }
     }
 }
@@ -280,6 +289,12 @@ unsafe extern "C" fn drain(_: *mut Frame) -> i32 {
 
 unsafe extern "C" fn callback(_: *mut Frame, _: u32, _: *const View, _: *const i64, _: i64, _: i64) -> i32 {
     unreachable!("these programs call no function")
+}
+
+unsafe extern "C" fn stop(frame: *mut Frame) {
+    // SAFETY: as in `wait`.
+    let (shared, rank) = unsafe { (&*(*frame).runtime.cast::<Shared>(), (*frame).rank) };
+    shared.stops[rank as usize].fetch_add(1, Ordering::Relaxed);
 }
 
 unsafe extern "C" fn ring(frame: *mut Frame, peer: u32) {

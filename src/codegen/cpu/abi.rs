@@ -133,6 +133,8 @@ pub struct Hooks {
         block: i64,
         blocks: i64,
     ) -> i32,
+    /// Holds the rank up for a while, or not. Only code that is [`super::Binding::shaken`] calls it.
+    pub stop: unsafe extern "C" fn(frame: *mut Frame),
 }
 
 /// What [`Hooks::submit`] returns when the launch has failed.

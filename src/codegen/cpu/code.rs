@@ -21,6 +21,8 @@ pub struct Binding<'a> {
     pub layout: &'a crate::passes::plan_windows::Layout,
     /// Check offsets and peers that are not known when compiling.
     pub checked: bool,
+    /// Call [`super::abi::Hooks::stop`] wherever the order of ranks may matter.
+    pub shaken: bool,
 }
 
 /// An op that can go wrong, block, or be reported.

@@ -253,6 +253,7 @@ impl<'c, 'p> Function<'c, 'p> {
 
     fn op(&mut self, op: Op, next: Option<Op>) -> Result<()> {
         self.op = op;
+        self.stop_before(op);
         match &self.program().ops[op].kind {
             OpKind::Scalar { dst, expr } => self.scalar(*dst, expr),
             OpKind::VarDef { var, init } => self.var_def(*var, *init),
@@ -284,7 +285,10 @@ impl<'c, 'p> Function<'c, 'p> {
             }
             OpKind::Get { dst, src, peer, region, .. } => self.get(*dst, *src, *peer, region.as_ref())?,
             OpKind::Notify { window, peer, at, value, op } => self.notify(*window, *peer, at, *value, *op),
-            OpKind::Wait { window, at, expected, cmp } => self.wait(*window, at, *expected, *cmp),
+            OpKind::Wait { window, at, expected, cmp } => {
+                self.wait(*window, at, *expected, *cmp);
+                self.stop();
+            }
             OpKind::Ranks { .. } | OpKind::Dispatch { .. } if self.level == Level::HostTasks => {}
             OpKind::HostTask { name, args } if self.level == Level::HostTasks => self.host_task(name, args),
             OpKind::Ranks { index, first, end, body } => self.ranks(*index, *first, *end, *body)?,

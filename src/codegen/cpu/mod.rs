@@ -11,6 +11,7 @@ pub mod code;
 mod arguments;
 mod bounds;
 mod captures;
+mod chaos;
 mod compiler;
 mod domain;
 mod function;

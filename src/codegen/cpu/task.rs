@@ -23,6 +23,7 @@ impl Function<'_, '_> {
             self.bind_capture(capture, value);
         }
         self.mark_place(op);
+        self.stop();
         let kind = &self.program().ops[op].kind;
         if let Some(predicate) = kind.task().and_then(|(_, options)| options.predicate.as_ref()) {
             self.retire_unless(predicate);
@@ -33,16 +34,17 @@ impl Function<'_, '_> {
                     let index = self.b.ins().ireduce(types::I32, block);
                     self.scalars.insert(grid.index, index);
                 }
-                self.block(*body)
+                self.block(*body)?;
             }
             OpKind::Extern { task, blocks, args, .. } => {
                 let name = self.program().tasks[*task].name.clone();
                 let blocks = blocks.map_or(Size::Const(1), |blocks| self.size(blocks));
                 self.callback(name, args, block, blocks);
-                Ok(())
             }
             _ => unreachable!("{} is no task", kind.name()),
         }
+        self.stop();
+        Ok(())
     }
 
     /// Ends the task here if the comparison does not hold.

@@ -56,7 +56,9 @@ struct Node {
     task: u32,
     args: Vec<u64>,
     blocks: i64,
-    /// The next block to begin.
+    /// The block that begins first; the others follow in a circle.
+    first: i64,
+    /// Number of blocks that have begun.
     next: i64,
     /// What has to happen before the task has ended: blocks to end, and cells to arrive.
     open: i64,
@@ -114,6 +116,8 @@ pub(in crate::runtime) struct Submission<'a> {
     pub args: &'a [u64],
     /// Number of blocks.
     pub blocks: i64,
+    /// The one of them that begins first.
+    pub first: i64,
     /// First and last index of each dimension of each access.
     pub regions: &'a [i64],
     /// Instances that come first.
@@ -168,6 +172,7 @@ impl Graph {
         node.args.clear();
         node.args.extend_from_slice(submission.args);
         (node.blocks, node.next, node.open) = (submission.blocks.max(0), 0, submission.blocks.max(0));
+        node.first = submission.first;
         (node.deferred, node.before, node.cause, node.live) = (0, 0, None, true);
         node.after.clear();
         let handle = Handle::new(index as usize, node.generation);
@@ -246,14 +251,16 @@ impl Graph {
         self.touched[access.root] = touches;
     }
 
-    /// The next block to run, which then runs.
-    pub fn take(&mut self) -> Option<Block> {
-        let &index = self.ready.front()?;
+    /// The next block of the task that is ready at this place, which then runs; the first one has been ready for longest.
+    pub fn take(&mut self, place: usize) -> Option<Block> {
+        let &index = self.ready.get(place)?;
         let node = &mut self.nodes[index as usize];
-        let block = Block { node: index, task: node.task, args: node.args.as_ptr(), index: node.next };
+        let behind = node.blocks - node.first;
+        let turn = if node.next < behind { node.first + node.next } else { node.next - behind };
+        let block = Block { node: index, task: node.task, args: node.args.as_ptr(), index: turn };
         node.next += 1;
         if node.next == node.blocks {
-            self.ready.pop_front();
+            self.ready.remove(place);
         }
         self.running += 1;
         Some(block)
@@ -359,6 +366,8 @@ fn covers(a: &Part, b: &Part) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -417,13 +426,18 @@ mod tests {
 
         /// A block only runs when all that its task conflicts with or names has ended, and in the end all have run.
         #[test]
-        fn blocks_keep_the_order_of_conflicts(tasks in prop::collection::vec(task(), 1..30), lifo in any::<bool>()) {
+        fn blocks_keep_the_order_of_conflicts(
+            tasks in prop::collection::vec(task(), 1..30),
+            lifo in any::<bool>(),
+            fifo in any::<bool>(),
+        ) {
             let mut graph = Graph::default();
             let (mut handles, mut open): (Vec<Handle>, Vec<i64>) = (Vec::new(), Vec::new());
             let mut running: Vec<Block> = Vec::new();
+            let mut begun: HashSet<(usize, i64)> = HashSet::new();
             let mut progress = |graph: &mut Graph, open: &mut Vec<i64>, most: usize| {
                 for _ in 0..most {
-                    while let Some(block) = graph.take() {
+                    while let Some(block) = graph.take(if fifo { 0 } else { graph.ready() / 2 }) {
                         // SAFETY: the task has not ended, so its one argument is there: its number in the test.
                         let number = unsafe { *block.args } as usize;
                         for (earlier, other) in tasks[..number].iter().enumerate() {
@@ -431,6 +445,8 @@ mod tests {
                             let first = named || conflict(other, &tasks[number]);
                             prop_assert!(!first || open[earlier] == 0, "task {number} begins before {earlier} ends");
                         }
+                        prop_assert!((0..tasks[number].blocks).contains(&block.index));
+                        prop_assert!(begun.insert((number, block.index)), "block {} of task {number} again", block.index);
                         running.push(block);
                     }
                     let Some(block) = (if lifo { running.pop() } else { running.first().copied() }) else { break };
@@ -451,8 +467,9 @@ mod tests {
                 let regions: Vec<i64> = task.accesses.iter().flat_map(|a| a.2).flat_map(|(x, y)| [x, y]).collect();
                 open.push(task.blocks);
                 let (code, args) = (code(task), [number as u64]);
+                let (blocks, first) = (task.blocks, if fifo { 0 } else { task.blocks / 2 });
                 let submission =
-                    Submission { task: 0, code: &code, args: &args, blocks: task.blocks, regions: &regions, deps: &deps };
+                    Submission { task: 0, code: &code, args: &args, blocks, first, regions: &regions, deps: &deps };
                 handles.push(graph.submit(&submission));
                 progress(&mut graph, &mut open, task.progress)?;
             }

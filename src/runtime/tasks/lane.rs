@@ -133,7 +133,7 @@ impl Lane {
                     shared.end(job.block, *exit);
                 }
                 shared.graph.poll();
-                let block = shared.graph.take()?;
+                let block = tasks.take(&mut shared.graph)?;
                 Some((block, own.or(shared.ground).expect("a task has a launch")))
             };
             next = match &ended {
@@ -212,7 +212,11 @@ impl Lane {
     fn keep(&mut self, fiber: Fiber, job: Job, event: Event) -> Event {
         match event {
             Event::Ended(_) => self.idle.push(fiber),
-            Event::Blocked(pending) => self.blocked.push(Blocked { fiber, job, pending, seen: Cell::new(false) }),
+            Event::Blocked(pending) => {
+                let (last, tasks) = (self.blocked.len(), job.context().core.tasks(job.context().rank));
+                self.blocked.push(Blocked { fiber, job, pending, seen: Cell::new(false) });
+                self.blocked.swap(last - tasks.choose(last + 1), last);
+            }
         }
         event
     }

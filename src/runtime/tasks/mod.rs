@@ -21,6 +21,7 @@ pub(super) use graph::{Cause, Graph, Submission};
 pub(super) use lane::Ground;
 use lane::Lane;
 
+use super::chaos::Chaos;
 use super::core::Core;
 use super::hooks::{Context, Pending};
 use crate::codegen::cpu::abi::{Exit, Frame, SUBMIT_FAILED};
@@ -43,6 +44,7 @@ pub(super) struct Tasks {
     work: Bell,
     /// Of this rank, the launching thread included.
     cores: u32,
+    chaos: Option<Chaos>,
     stop: AtomicBool,
     /// The launching thread's.
     main: UnsafeCell<Lane>,
@@ -75,8 +77,8 @@ impl Shared {
 }
 
 impl Tasks {
-    /// For a rank and so many cores.
-    pub(super) fn new(rank: u32, cores: u32) -> Self {
+    /// For a rank and so many cores, with its chaos if there is any.
+    pub(super) fn new(rank: u32, cores: u32, chaos: Option<Chaos>) -> Self {
         Self {
             rank,
             shared: Mutex::default(),
@@ -84,6 +86,7 @@ impl Tasks {
             live: AtomicUsize::new(0),
             work: Bell::new(),
             cores,
+            chaos,
             stop: AtomicBool::new(false),
             main: UnsafeCell::new(Lane::new(0)),
         }
@@ -114,7 +117,22 @@ impl Tasks {
 
     /// What a frame's `live` is while nothing is pending.
     pub(super) fn at_rest(&self) -> u64 {
-        u64::from(self.cores > 1)
+        u64::from(self.cores > 1 || self.chaos.is_some())
+    }
+
+    /// What holds the rank up, if anything shall.
+    pub(super) fn chaos(&self) -> Option<&Chaos> {
+        self.chaos.as_ref()
+    }
+
+    /// One of `count`: the first, or any, if there is chaos.
+    pub(super) fn choose(&self, count: usize) -> usize {
+        self.chaos().map_or(0, |chaos| chaos.choose(count))
+    }
+
+    /// The next block to run, which then runs.
+    fn take(&self, graph: &mut Graph) -> Option<Block> {
+        graph.take(self.choose(graph.ready()))
     }
 
     /// A launch begins.
@@ -160,14 +178,14 @@ impl Tasks {
     /// See [`crate::codegen::cpu::abi::Hooks::submit`].
     pub(super) fn submit(&self, context: &Context, frame: &mut Frame, submission: &Submission) -> u64 {
         let ground = Ground { frame, context: std::ptr::from_ref(context).cast() };
-        let alone = self.cores == 1;
+        let at_once = self.cores == 1 && self.choose(2) == 0;
         let (handle, first) = self.change(context.core, |shared| {
             let handle = shared.graph.submit(submission);
-            (handle, if alone { shared.graph.take() } else { None })
+            (handle, if at_once { self.take(&mut shared.graph) } else { None })
         });
         // SAFETY: this thread executes the rank's launch.
         let main = unsafe { &mut *self.main.get() };
-        if alone {
+        if at_once {
             main.work(self, Some(ground), first);
         }
         if self.live() > LOOK_AHEAD && self.live().is_power_of_two() {
