@@ -107,8 +107,8 @@ fn test(exchange: &Exchange) {
         match (checker.verdict(&mutant.text), listing) {
             (Verdict::Malformed, None) => {}
             (Verdict::Refused | Verdict::Found(_), None) => different += 1,
-            (Verdict::Survived { same: true }, Some(Survivor { why: Why::Equivalent, .. })) => {}
-            (Verdict::Survived { .. }, Some(Survivor { why: Why::Missed, .. })) => {
+            (Verdict::Survived { same: true }, Some(Survivor { why: Why::Equivalent(_), .. })) => {}
+            (Verdict::Survived { .. }, Some(Survivor { why: Why::Missed(_), .. })) => {
                 different += 1;
                 missed += 1;
             }
