@@ -149,7 +149,7 @@ fn credit_barrier() {
 
 #[test]
 fn moe_dispatch() {
-    let sizes = [("T", 4), ("TOPK", 2), ("D", 4), ("N_LOCAL", 2), ("MAX_PER_SRC", 4), ("PAD", 1), ("BLOCKS", 2)];
+    let sizes = [("T", 8), ("TOPK", 2), ("D", 16), ("N_LOCAL", 2), ("MAX_PER_SRC", 8), ("PAD", 2), ("BLOCKS", 2)];
     let text = sized(&file("examples/pld/moe_dispatch_combine.pld"), &sizes);
-    test(&Exchange { text, values: routing::<4, 2>, survivors: survivors::MOE });
+    test(&Exchange { text, values: routing::<8, 2>, survivors: survivors::MOE });
 }
