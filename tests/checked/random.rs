@@ -6,9 +6,10 @@ use pld::check::{Arg, Options, Schedule, check, run};
 use pld::ir::extent::Known;
 use pld::ir::print::print;
 use pld::ir::program::Param;
-use pld::ir::{Atomic, DType, Extent, OpKind, Program, ReduceOp, Severity};
+use pld::ir::{Atomic, Code, DType, Extent, OpKind, Program, ReduceOp, Severity};
 use pld::verify::verify;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use crate::exchanges::{self, inputs};
 use crate::{compiled, programs};
@@ -22,6 +23,11 @@ fn is_valid(program: &Program, nranks: u32) -> bool {
     let extents = &program.extents;
     (0..extents.len() as u32).all(|e| extents.eval(Extent::from_u32(e), known).is_some())
         && verify(program, Some(nranks)).iter().all(|finding| finding.severity == Severity::Warning)
+}
+
+/// Waits that no notify of the program is for: such a program is compiled in a pool only.
+fn waits_in_vain(program: &Program, nranks: u32) -> bool {
+    verify(program, Some(nranks)).iter().any(|finding| finding.code == Code("PLD-V046"))
 }
 
 /// Compiled code may add up floats in another order than the interpreter.
@@ -58,7 +64,12 @@ fn same(program: &Program, a: &[Arg], b: &[Arg]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(4),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn schedules_replay(choices in proptest::collection::vec(any::<u8>(), 0..300), nranks in 1u32..4) {
@@ -80,7 +91,7 @@ proptest! {
     #[test]
     fn compiled_code_does_the_same(choices in proptest::collection::vec(any::<u8>(), 0..300), nranks in 1u32..3) {
         let program = programs::program(&choices);
-        prop_assume!(is_valid(&program, nranks) && !rounds_in_any_order(&program));
+        prop_assume!(is_valid(&program, nranks) && !waits_in_vain(&program, nranks) && !rounds_in_any_order(&program));
         let args = inputs(&program, nranks, DIMS, 1, exchanges::any);
         let options = Options { nranks, dims: DIMS, args: &args, schedules: 8, ..Options::default() };
         // With a race or a wait in vain there is nothing to compare.
