@@ -65,7 +65,7 @@ fn same(program: &Program, a: &[Arg], b: &[Arg]) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 200,
+        cases: 400,
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(4),
         ..ProptestConfig::default()
