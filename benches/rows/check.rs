@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pld::check::{Arg, Options, check};
+use pld::check::{Arg, Explore, Fill, Options, check, inputs};
 use pld::ir::Program;
 use pld::ir::parse::parse;
 
@@ -25,11 +25,15 @@ fn program(text: &str) -> Result<Program, String> {
     parse(text, "bench.pld").map_err(|mistakes| mistakes[0].to_string())
 }
 
-/// Milliseconds to run this many schedules of a program that has no fault.
+/// How schedules are chosen: at random, so that there are as many as are asked for.
+const EXPLORE: Explore = Explore::Random;
+
+/// Milliseconds to run some schedules of a program that has no fault.
 fn explore(program: &Program, options: &Options) -> Result<f64, String> {
     let begin = Instant::now();
     let report = check(program, options, &mut || true).map_err(|e| e.to_string())?;
     match report.findings.first() {
+        None if report.schedules < options.schedules => Err(format!("only {} schedules", report.schedules)),
         None => Ok(begin.elapsed().as_secs_f64() * 1e3),
         Some(finding) => Err(finding.diagnostic.to_string()),
     }
@@ -38,7 +42,9 @@ fn explore(program: &Program, options: &Options) -> Result<f64, String> {
 /// A thousand schedules of the guide's all-reduce.
 fn all_reduce(bench: &Bench) -> Result<(), String> {
     let program = program(include_str!("../../examples/pld/allreduce.pld"))?;
-    let options = Options { nranks: RANKS, schedules: bench.times(1000).into(), ..Options::default() };
+    let inputs = inputs(&program, RANKS, 1, Fill::Iota, 0, &[]).map_err(|e| e.to_string())?;
+    let schedules = bench.times(1000).into();
+    let options = Options { nranks: RANKS, schedules, explore: EXPLORE, args: &inputs.args, ..Options::default() };
     bench.sample(&mut [(VALUE, &mut || explore(&program, &options))])
 }
 
@@ -85,12 +91,16 @@ fn layers() -> Vec<Arg> {
 /// Hands two hundred schedules of the exchange of a mixture of experts to `measure`.
 fn with_moe(bench: &Bench, measure: impl FnOnce(&Program, &Options) -> Result<(), String>) -> Result<(), String> {
     let (program, args) = (exchange()?, layers());
-    let schedules = bench.times(200).into();
-    let launches = LAYERS as u32;
-    measure(
-        &program,
-        &Options { nranks: RANKS, launches, persistent: true, schedules, args: &args, ..Options::default() },
-    )
+    let options = Options {
+        nranks: RANKS,
+        launches: LAYERS as u32,
+        persistent: true,
+        schedules: bench.times(200).into(),
+        explore: EXPLORE,
+        args: &args,
+        ..Options::default()
+    };
+    measure(&program, &options)
 }
 
 fn moe(bench: &Bench) -> Result<(), String> {
