@@ -66,9 +66,10 @@ pub struct Stuck {
 pub type Key = (&'static str, Option<Op>, Option<Op>);
 
 impl Shown {
-    /// The same in every run.
+    /// The same in every run. A wait that lets too much happen is told once, with one of the things that it lets happen.
     pub fn key(&self) -> Key {
-        (self.rule.code.0, self.op, self.other)
+        let loose = [rules::STALE_SIGNAL.code, rules::AMBIGUOUS_COUNTER.code].contains(&self.rule.code);
+        (self.rule.code.0, self.op, self.other.filter(|_| !loose))
     }
 }
 

@@ -9,6 +9,7 @@ use super::options::{Explore, Schedule};
 use super::plan::Plan;
 use super::reduce::Tree;
 use super::rng::Rng;
+use super::task::Thread;
 use super::{Finding, Report, rules};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::Severity;
@@ -27,7 +28,7 @@ enum Chooser {
 /// last.
 struct Pct {
     rng: Rng,
-    priorities: HashMap<(usize, u32), u64>,
+    priorities: HashMap<Thread, u64>,
     /// Of the ranks, where all blocks of one go together.
     ranks: Option<Vec<u64>>,
     changes: Vec<u64>,
@@ -133,6 +134,10 @@ impl Search<'_> {
             let schedule = schedule();
             self.found.extend(new.into_iter().map(|key| (key, schedule.clone(), choices.to_vec())));
         }
+        self.set_reference(machine);
+    }
+
+    fn set_reference(&mut self, machine: &Machine) {
         if self.reference.is_none() && machine.is_done() && machine.races.is_empty() {
             self.reference = Some(results(machine));
         }
@@ -207,6 +212,9 @@ pub fn explore(plan: &Plan, go_on: &mut dyn FnMut() -> bool) -> Result<Report> {
     let options = plan.options;
     let mut search = Search { plan, report: Report::default(), found: Vec::new(), reference: None, cut: false };
     if let Some(schedule) = &options.replay {
+        // What results were compared with.
+        let (first, _) = run(plan, &Schedule::Choices(Vec::new()));
+        search.set_reference(&first);
         search.run(schedule);
         return search.finish();
     }

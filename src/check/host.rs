@@ -2,7 +2,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::fault::Step;
+use super::machine::Stop;
 use super::options::{Arg, Scalar as Passed};
 use super::plan::{Numbers, Plan};
 use super::registers::{Base, Next, Registers, View, Views};
@@ -31,7 +31,7 @@ pub struct Launch {
 }
 
 /// Runs the host driver for a launch.
-pub fn launch(plan: &Plan, launch: u32) -> Step<Launch> {
+pub fn launch(plan: &Plan, launch: u32) -> Result<Launch, Stop> {
     let program = plan.program;
     let mut all = Launch { ranks: vec![Vec::new(); plan.nranks], host_tasks: Vec::new() };
     let Some(host) = &program.host else { return Ok(all) };
@@ -43,9 +43,10 @@ pub fn launch(plan: &Plan, launch: u32) -> Step<Launch> {
         }
     }
     loop {
-        let op = match registers.next(plan, None, false)? {
+        let op = match registers.next(plan, None, false).map_err(|fault| Stop::Fault(fault, None))? {
             Next::Op(op) => op,
             Next::Drain | Next::End => return Ok(all),
+            Next::TooLong => return Err(Stop::TooLong),
         };
         match &program.ops[op].kind {
             OpKind::Dispatch { entry, args, device } => {

@@ -12,18 +12,15 @@ use super::fault::{Fault, Step};
 use super::host::{Launch, launch};
 use super::memory::{Landing, Memory, Piece};
 use super::plan::Plan;
-use super::registers::{Next, Registers};
+use super::registers::{MOST_WORK, Next, Registers};
 use super::rng::Rng;
 use super::shadow::{Access, Race};
 use super::signal::{Awaited, Cell, History, Seen};
-use super::task::{At, Block, Instance, Who};
+use super::task::{At, Block, Instance, Thread, Who};
 use super::value::Value;
 use crate::ir::op::MAX_WAITERS;
 use crate::ir::{Op, OpKind, Task};
 use crate::passes::task_graph::Dep;
-
-/// Most work of one run.
-const MOST_WORK: u64 = 50_000_000;
 
 /// Why a run does not go on.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +87,8 @@ struct Rank {
     /// Instances so far of each task.
     instances: HashMap<Task, Vec<usize>>,
     live: usize,
-    blocks: u32,
+    /// Tasks so far, of all dispatches.
+    age: u32,
     waiters: i64,
     /// Remote stores that are not drained.
     stores: Vec<Time>,
@@ -105,7 +103,7 @@ pub struct Footprint {
     /// The cells that it waited for.
     pub awaited: SmallVec<[Cell; 1]>,
     /// Blocks that could begin because of it.
-    pub begun: Vec<(usize, u32)>,
+    pub begun: Vec<Thread>,
 }
 
 /// A run.
@@ -132,7 +130,7 @@ pub struct Machine<'p> {
     free: Vec<usize>,
     /// Blocks that run, by rank and age.
     active: Vec<usize>,
-    last: Option<(usize, u32)>,
+    last: Option<Thread>,
     work: u64,
     pub(super) raced: HashSet<(Op, Op)>,
 }
@@ -152,7 +150,7 @@ impl<'p> Machine<'p> {
             tasks: Vec::new(),
             instances: HashMap::new(),
             live: 0,
-            blocks: 0,
+            age: 0,
             waiters: 0,
             stores: Vec::new(),
             landings: Vec::new(),
@@ -183,8 +181,8 @@ impl<'p> Machine<'p> {
         for number in 0..plan.options.launches {
             match launch(plan, number) {
                 Ok(launch) => machine.launches.push(launch),
-                Err(fault) => {
-                    machine.stop = Some(Stop::Fault(fault, None));
+                Err(stop) => {
+                    machine.stop = Some(stop);
                     return machine;
                 }
             }
@@ -317,6 +315,7 @@ impl<'p> Machine<'p> {
                     self.ranks[rank].entry = Some(entry);
                     return Ok(());
                 }
+                Next::TooLong => _ = self.stop.get_or_insert(Stop::TooLong),
                 Next::Drain => {
                     self.join(rank);
                     self.ranks[rank].entry = Some(entry);
@@ -448,6 +447,10 @@ impl<'p> Machine<'p> {
             }
         }
         deps.extend((0..index).filter(|&earlier| task.conflicts(&state.tasks[earlier])));
+        self.work += index as u64;
+        if self.work > MOST_WORK {
+            self.stop.get_or_insert(Stop::TooLong);
+        }
         deps.sort_unstable();
         deps.dedup();
         for dep in deps {
@@ -462,6 +465,8 @@ impl<'p> Machine<'p> {
         }
         state.instances.entry(node.task).or_default().push(index);
         state.live += 1;
+        task.age = state.age;
+        state.age += 1;
         let ready = task.before == 0;
         state.tasks.push(task);
         if ready {
@@ -478,13 +483,19 @@ impl<'p> Machine<'p> {
             return;
         }
         let waits = std::mem::take(&mut task.waits);
-        let (op, name, blocks) = (task.op, task.task, task.blocks);
+        let (op, name, blocks, age) = (task.op, task.task, task.blocks, task.age);
         let wait = self.meet(rank, waits);
         let grid = match self.plan.program.ops[op].kind {
             OpKind::Task { grid, .. } => grid,
             _ => None,
         };
         for block in 0..blocks {
+            // A block has registers of its own, so many blocks are much memory.
+            self.work += 4 * self.plan.scalars.len() as u64;
+            if self.work > MOST_WORK {
+                self.stop.get_or_insert(Stop::TooLong);
+                return;
+            }
             let state = &mut self.ranks[rank];
             let task = &state.tasks[index];
             let mut clock = task.clock.clone();
@@ -497,8 +508,7 @@ impl<'p> Machine<'p> {
             let id = self.who.len() as u32;
             let launch = state.launch;
             self.who.push(Who { rank, launch, op, task: name, block: grid.map(|_| block) });
-            let key = (rank, state.blocks);
-            state.blocks += 1;
+            let key = (rank, age, block as u32);
             self.footprint.begun.push(key);
             let new = Block {
                 key,

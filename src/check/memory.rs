@@ -81,11 +81,6 @@ impl Memory {
         Piece(rank)
     }
 
-    /// The bytes of a piece.
-    pub fn bytes(&self, piece: Piece) -> &[u8] {
-        &self.bytes[piece.0]
-    }
-
     /// The bytes of a part of an argument.
     pub fn argument(&self, arg: usize, part: usize) -> &[u8] {
         &self.bytes[self.nranks * (1 + arg) + part]
@@ -207,6 +202,7 @@ pub fn ranges(view: &View, at: &[i64], extents: &[i64], element: i64) -> Vec<Ran
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "lists of ranges")]
 mod tests {
     use smallvec::smallvec;
 

@@ -3,26 +3,33 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use smallvec::SmallVec;
+
 use super::fault::{Fault, Step};
 use super::machine::{Machine, Odd, Raced, Stop};
 use super::memory::{Landing, Piece, ranges};
 use super::options::{Memory as Model, Scalar as Passed, View as PassedView};
-use super::plan::{Numbers, Plan};
+use super::plan::{Numbers, Plan, Reach};
 use super::registers::{Base, Next, Registers, View};
 use super::shadow::Access;
 use super::signal::{Apply, Awaited, Cell, Note, Seen};
 use super::task::{At, Block};
-use super::value::{Value, cast, decode, encode, reduce, tile_op};
+use super::value::{Value, cast, encode, reduce, tile_op, wrap};
 use crate::ir::effects::Access as Does;
 use crate::ir::op::{Dims, MAX_CONDITIONS};
 use crate::ir::program::TensorDef;
 use crate::ir::{
-    Atomic, BinaryOp, CallbackArg, Direction, FaultKind, NotifyOp, Op, OpKind, Predicate, ReduceAxis, Region, Scalar,
+    Atomic, BinaryOp, CallbackArg, Direction, FaultKind, NotifyOp, Op, OpKind, Predicate, ReduceAxis, Scalar,
     ScalarType, Tensor, Tile, TileOrScalar, WaitCmp,
 };
 
-/// A part of a tensor at some rank.
+/// The parts that an op touches, in the order of the table of effects.
+type Parts = SmallVec<[Part; 2]>;
+
+/// A part of a tensor at some rank, and what is done to it.
+#[derive(Clone, Debug)]
 struct Part {
+    does: Does,
     piece: Piece,
     ranges: Vec<Range<usize>>,
     /// Of another rank.
@@ -35,16 +42,19 @@ impl Machine<'_> {
         match std::mem::replace(&mut block.at, At::Begin) {
             At::Begin => {
                 let op = self.who[block.id as usize].op;
-                if let OpKind::Extern { task, blocks, args, options } = &self.plan.program.ops[op].kind {
-                    if self.holds(block, op, options.predicate.as_ref())? {
-                        let name = &self.plan.program.tasks[*task].name;
-                        let blocks = blocks.map_or(1, |blocks| block.registers.int(blocks));
-                        self.callback(block, op, name, args, blocks);
+                let mut parts = self.locate(block, op)?;
+                let kind = &self.plan.program.ops[op].kind;
+                let predicate = kind.task().and_then(|(_, options)| options.predicate.as_ref());
+                if let Some(predicate) = predicate {
+                    let part = parts.pop().expect("a predicate reads an element");
+                    if !self.holds(block, op, predicate, &part) {
+                        return Ok(true);
                     }
-                    return Ok(true);
                 }
-                let options = self.plan.program.ops[op].kind.task().map(|(_, options)| options);
-                if !self.holds(block, op, options.and_then(|options| options.predicate.as_ref()))? {
+                if let OpKind::Extern { task, blocks, args, .. } = kind {
+                    let name = &self.plan.program.tasks[*task].name;
+                    let blocks = blocks.map_or(1, |blocks| block.registers.int(blocks));
+                    self.callback(block, op, name, args, parts, blocks);
                     return Ok(true);
                 }
             }
@@ -59,6 +69,10 @@ impl Machine<'_> {
             let op = match block.registers.next(self.plan, Some(entry), false)? {
                 Next::Op(op) => op,
                 Next::Drain => unreachable!("a task has nothing pending"),
+                Next::TooLong => {
+                    self.stop.get_or_insert(Stop::TooLong);
+                    return Ok(true);
+                }
                 Next::End if block.deferred.is_empty() => return Ok(true),
                 Next::End => {
                     self.begin_waiter(block);
@@ -71,12 +85,12 @@ impl Machine<'_> {
                     block.at = At::Notify(op);
                     return Ok(false);
                 }
-                OpKind::Wait { window, ref at, expected, cmp } => {
-                    block.at = At::Wait(self.awaited(block, op, window, at, expected, cmp)?);
+                OpKind::Wait { window, expected, cmp, .. } => {
+                    block.at = At::Wait(self.awaited(block, op, window, expected, cmp)?);
                     return Ok(false);
                 }
-                OpKind::DeferWait { window, ref at, expected } => {
-                    let awaited = self.awaited(block, op, window, at, expected, WaitCmp::Ge)?;
+                OpKind::DeferWait { window, expected, .. } => {
+                    let awaited = self.awaited(block, op, window, expected, WaitCmp::Ge)?;
                     block.deferred.push(awaited);
                     if block.deferred.len() as i64 > MAX_CONDITIONS {
                         let count = block.deferred.len() as i64;
@@ -91,27 +105,34 @@ impl Machine<'_> {
     fn op(&mut self, block: &mut Block, op: Op) -> Step {
         let plan = self.plan;
         let program = plan.program;
-        match &program.ops[op].kind {
+        let kind = &program.ops[op].kind;
+        let parts = self.locate(block, op)?;
+        parts.iter().for_each(|part| self.touch(block, op, part));
+        match kind {
             OpKind::Slice { dst, src, at } => self.slice(&mut block.registers, op, *dst, *src, at)?,
-            OpKind::Read { dst, src, at } => {
-                let part = self.element(block, op, *src, None, at)?;
-                self.touch(block, op, Does::Read, &part, None);
+            OpKind::Read { dst, src, .. } => {
                 let dtype = program.tensors[*src].dtype;
-                let value = decode(&self.memory.bytes(part.piece)[part.ranges[0].clone()], dtype);
-                let ty = program.scalars[*dst].ty.dtype();
-                block.registers.set(*dst, super::value::wrap(value, ty));
+                let value = self.memory.elements(parts[0].piece, &parts[0].ranges, dtype)[0];
+                block.registers.set(*dst, wrap(value, program.scalars[*dst].ty.dtype()));
             }
-            OpKind::Write { dst, at, value } => {
-                let part = self.element(block, op, *dst, None, at)?;
+            OpKind::Write { dst, value, .. } => {
                 let dtype = program.tensors[*dst].dtype;
                 let bytes = encode(block.registers.as_element(*value, dtype), dtype).to_vec();
-                self.write(block, op, part, bytes, Atomic::None, *dst);
+                self.write(block, op, &parts[0], bytes, Atomic::None, *dst);
             }
-            OpKind::Load { dst, src, at } => self.load(block, op, *dst, *src, None, at)?,
-            OpKind::RemoteLoad { dst, src, peer, at } => self.load(block, op, *dst, *src, Some(*peer), at)?,
-            OpKind::Store { src, dst, at } => self.store(block, op, *src, *dst, None, at, Atomic::None)?,
-            OpKind::RemoteStore { src, dst, peer, at, atomic } => {
-                self.store(block, op, *src, *dst, Some(*peer), at, *atomic)?;
+            OpKind::Load { dst, src, .. } | OpKind::RemoteLoad { dst, src, .. } => {
+                let dtype = program.tensors[*src].dtype;
+                block.tiles[*dst] = self.memory.elements(parts[0].piece, &parts[0].ranges, dtype);
+            }
+            OpKind::Store { src, dst, .. } => self.store(block, op, *src, &parts[0], Atomic::None, *dst),
+            OpKind::RemoteStore { src, dst, atomic, .. } => self.store(block, op, *src, &parts[0], *atomic, *dst),
+            OpKind::Put { dst, atomic, .. } => {
+                let bytes = self.memory.gather(parts[0].piece, &parts[0].ranges);
+                self.write(block, op, &parts[1], bytes, *atomic, *dst);
+            }
+            OpKind::Get { dst, .. } => {
+                let bytes = self.memory.gather(parts[0].piece, &parts[0].ranges);
+                self.write(block, op, &parts[1], bytes, Atomic::None, *dst);
             }
             OpKind::Full { dst, value } => {
                 let value = block.registers.as_element(*value, program.tiles[*dst].dtype);
@@ -146,12 +167,6 @@ impl Machine<'_> {
                     ReduceAxis::Col => (0..cols).map(|j| (0..rows).map(|i| tile[i * cols + j]).collect()).collect(),
                 };
                 block.tiles[*dst] = lines.iter().map(|line| reduce(*op, dtype, line)).collect();
-            }
-            OpKind::Put { dst, peer, src, region, atomic, .. } => {
-                self.transfer(block, op, (*dst, Some(*peer)), (*src, None), region.as_ref(), *atomic)?;
-            }
-            OpKind::Get { dst, src, peer, region, .. } => {
-                self.transfer(block, op, (*dst, None), (*src, Some(*peer)), region.as_ref(), Atomic::None)?;
             }
             kind => unreachable!("{} is no op of a task", kind.name()),
         }
@@ -193,44 +208,49 @@ impl Machine<'_> {
         rank.ok_or_else(|| Fault::new(op, FaultKind::Peer, &[peer], &[domain.len() as i64]))
     }
 
-    /// A region that has been checked.
-    fn part(&self, block: &Block, tensor: Tensor, rank: usize, at: &[i64], extents: &[i64]) -> Part {
-        let view = block.registers.views[tensor].as_ref().expect("a tensor is there before it is used");
-        let own = block.key.0;
-        let rank = if matches!(view.base, Base::Window(_)) { rank } else { own };
-        Part {
-            piece: self.memory.piece(view.base, rank, self.first_arg(own)),
-            ranges: ranges(view, at, extents, self.plan.program.tensors[tensor].dtype.size()),
-            remote: rank != own,
+    /// The places that an op touches, which are inside their tensors.
+    fn locate(&self, block: &Block, op: Op) -> Step<Parts> {
+        let plan = self.plan;
+        let touches = &plan.touches[op];
+        let ranks = touches.iter().map(|touch| self.peer(block, op, touch.tensor, touch.peer));
+        let ranks = ranks.collect::<Step<SmallVec<[usize; 2]>>>()?;
+        // The destination comes last in the table, and is the first operand.
+        let mut parts = Parts::new();
+        for (operand, (touch, &rank)) in touches.iter().zip(&ranks).rev().enumerate() {
+            let shape = &plan.shapes[touch.tensor];
+            let (at, extents) = match &touch.reach {
+                Reach::Numbers(extents) => (block.registers.ints(&touch.at), extents.clone()),
+                Reach::Scalars(extents) => (block.registers.ints(&touch.at), block.registers.ints(extents)),
+                Reach::Whole => (Numbers::from_elem(0, shape.len()), shape.clone()),
+            };
+            self.check(op, operand as u32, touch.tensor, &at, &extents)?;
+            let view = block.registers.views[touch.tensor].as_ref().expect("a tensor is there before it is used");
+            let own = block.key.0;
+            let rank = if matches!(view.base, Base::Window(_)) { rank } else { own };
+            parts.push(Part {
+                does: touch.does,
+                piece: self.memory.piece(view.base, rank, self.first_arg(own)),
+                ranges: ranges(view, &at, &extents, plan.program.tensors[touch.tensor].dtype.size()),
+                remote: rank != own,
+            });
         }
-    }
-
-    fn element(&self, block: &Block, op: Op, tensor: Tensor, peer: Option<Scalar>, at: &Dims) -> Step<Part> {
-        let rank = self.peer(block, op, tensor, peer)?;
-        let at = block.registers.ints(at);
-        let one = Numbers::from_elem(1, at.len());
-        self.check(op, 0, tensor, &at, &one)?;
-        Ok(self.part(block, tensor, rank, &at, &one))
-    }
-
-    fn cell(&self, block: &Block, op: Op, window: Tensor, peer: Option<Scalar>, at: &Dims) -> Step<(Cell, Part)> {
-        let part = self.element(block, op, window, peer, at)?;
-        let rank = self.memory.window_of(part.piece).expect("a signal is in a window");
-        Ok((Cell { rank, at: part.ranges[0].start }, part))
+        parts.reverse();
+        Ok(parts)
     }
 
     // Memory.
 
-    /// Notes an access and its races. A write may go to another rank, and be on its way.
-    fn touch(&mut self, block: &mut Block, op: Op, does: Does, part: &Part, lazy: Option<bool>) {
+    /// Notes an access and its races. What is written to another rank is on its way.
+    fn touch(&mut self, block: &mut Block, op: Op, part: &Part) {
+        let does = part.does;
+        let flying = part.remote && matches!(does, Does::Write | Does::Accumulate);
         let mut time = block.time;
-        if lazy == Some(true) {
+        if flying && self.is_lazy(op) {
             time = match block.stores {
                 Some(stores) => stores,
                 None => *block.stores.insert(self.lanes.begin(block.key.0, &block.clock)),
             };
         }
-        let flying = lazy.is_some();
         let (issued, wait) = (block.time, block.wait);
         let access = Access { does, time, issued, wait, flying, op, by: block.id, after: Default::default() };
         let mut races = Vec::new();
@@ -254,75 +274,22 @@ impl Machine<'_> {
         }
     }
 
-    fn load(&mut self, block: &mut Block, op: Op, dst: Tile, src: Tensor, peer: Option<Scalar>, at: &Dims) -> Step {
-        let rank = self.peer(block, op, src, peer)?;
-        let (at, shape) = (block.registers.ints(at), &self.plan.tiles[dst]);
-        self.check(op, 0, src, &at, shape)?;
-        let part = self.part(block, src, rank, &at, shape);
-        self.touch(block, op, Does::Read, &part, None);
-        block.tiles[dst] = self.memory.elements(part.piece, &part.ranges, self.plan.program.tensors[src].dtype);
-        Ok(())
+    /// The end of the task does not drain what the op writes.
+    fn is_lazy(&self, op: Op) -> bool {
+        self.plan.options.memory == Model::Npu && matches!(self.plan.program.ops[op].kind, OpKind::RemoteStore { .. })
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the operands of both kinds of store")]
-    fn store(
-        &mut self,
-        block: &mut Block,
-        op: Op,
-        src: Tile,
-        dst: Tensor,
-        peer: Option<Scalar>,
-        at: &Dims,
-        atomic: Atomic,
-    ) -> Step {
-        let rank = self.peer(block, op, dst, peer)?;
-        let (at, shape) = (block.registers.ints(at), &self.plan.tiles[src]);
-        self.check(op, 0, dst, &at, shape)?;
-        let part = self.part(block, dst, rank, &at, shape);
+    fn store(&mut self, block: &mut Block, op: Op, src: Tile, to: &Part, atomic: Atomic, dst: Tensor) {
         let dtype = self.plan.program.tensors[dst].dtype;
         let bytes = block.tiles[src].iter().flat_map(|&value| encode(value, dtype)).collect();
-        self.write(block, op, part, bytes, atomic, dst);
-        Ok(())
-    }
-
-    fn transfer(
-        &mut self,
-        block: &mut Block,
-        op: Op,
-        (dst, dst_peer): (Tensor, Option<Scalar>),
-        (src, src_peer): (Tensor, Option<Scalar>),
-        region: Option<&Region>,
-        atomic: Atomic,
-    ) -> Step {
-        let dst_rank = self.peer(block, op, dst, dst_peer)?;
-        let src_rank = self.peer(block, op, src, src_peer)?;
-        let ints = |dims: &Dims| block.registers.ints(dims);
-        let (dst_at, src_at, shape) = match region {
-            Some(region) => (ints(&region.dst), ints(&region.src), ints(&region.shape)),
-            None => {
-                let shape = self.plan.shapes[dst].clone();
-                (Numbers::from_elem(0, shape.len()), Numbers::from_elem(0, shape.len()), shape)
-            }
-        };
-        self.check(op, 0, dst, &dst_at, &shape)?;
-        self.check(op, 1, src, &src_at, &shape)?;
-        let from = self.part(block, src, src_rank, &src_at, &shape);
-        self.touch(block, op, Does::Read, &from, None);
-        let bytes = self.memory.gather(from.piece, &from.ranges);
-        let to = self.part(block, dst, dst_rank, &dst_at, &shape);
         self.write(block, op, to, bytes, atomic, dst);
-        Ok(())
     }
 
     /// Writes at once to the own rank. What goes to another one lands by the next ordering point.
-    fn write(&mut self, block: &mut Block, op: Op, part: Part, bytes: Vec<u8>, atomic: Atomic, dst: Tensor) {
-        let does = if atomic == Atomic::Add { Does::Accumulate } else { Does::Write };
-        let stored = matches!(self.plan.program.ops[op].kind, OpKind::RemoteStore { .. });
-        let lazy = stored && self.plan.options.memory == Model::Npu;
-        self.touch(block, op, does, &part, part.remote.then_some(lazy));
+    fn write(&mut self, block: &mut Block, op: Op, to: &Part, bytes: Vec<u8>, atomic: Atomic, dst: Tensor) {
         let adds = (atomic == Atomic::Add).then_some(self.plan.program.tensors[dst].dtype);
-        let landing = Landing { piece: part.piece, ranges: part.ranges, bytes, adds, lazy };
-        if part.remote && self.rng.as_mut().is_none_or(|rng| rng.below(2) == 0) {
+        let landing = Landing { piece: to.piece, ranges: to.ranges.clone(), bytes, adds, lazy: self.is_lazy(op) };
+        if to.remote && self.rng.as_mut().is_none_or(|rng| rng.below(2) == 0) {
             block.landings.push(landing);
         } else {
             self.memory.land(&landing);
@@ -331,16 +298,14 @@ impl Machine<'_> {
 
     // Signals.
 
-    fn awaited(
-        &mut self,
-        block: &Block,
-        op: Op,
-        window: Tensor,
-        at: &Dims,
-        value: Scalar,
-        cmp: WaitCmp,
-    ) -> Step<Awaited> {
-        let (cell, _) = self.cell(block, op, window, None, at)?;
+    fn cell(&self, block: &Block, op: Op) -> Step<(Cell, Part)> {
+        let part = self.locate(block, op)?.pop().expect("a signal op touches its cell");
+        let rank = self.memory.window_of(part.piece).expect("a signal is in a window");
+        Ok((Cell { rank, at: part.ranges[0].start }, part))
+    }
+
+    fn awaited(&mut self, block: &Block, op: Op, window: Tensor, value: Scalar, cmp: WaitCmp) -> Step<Awaited> {
+        let (cell, _) = self.cell(block, op)?;
         let buffer = block.registers.buffer(self.plan, window);
         let Value::Int(expected) = block.registers.scalar_as(value, ScalarType::I32) else {
             unreachable!("a signal is an integer")
@@ -354,10 +319,10 @@ impl Machine<'_> {
 
     /// Everything that the block has written has landed, and the cell says so.
     fn notify(&mut self, block: &mut Block, op: Op) -> Step {
-        let OpKind::Notify { window, peer, ref at, value, op: does } = self.plan.program.ops[op].kind else {
+        let OpKind::Notify { window, value, op: does, .. } = self.plan.program.ops[op].kind else {
             unreachable!("a notify is at hand")
         };
-        let (cell, part) = self.cell(block, op, window, Some(peer), at)?;
+        let (cell, part) = self.cell(block, op)?;
         let Value::Int(value) = block.registers.scalar_as(value, ScalarType::I32) else {
             unreachable!("a signal is an integer")
         };
@@ -415,7 +380,7 @@ impl Machine<'_> {
         }
         let (clock, time) = (block.clock.clone(), block.time);
         history.notes.push(Note { op, by: block.id, launch, does, value, result, clock, time });
-        self.touch(block, op, if does == NotifyOp::Set { Does::SignalSet } else { Does::SignalAdd }, &part, None);
+        self.touch(block, op, &part);
         self.footprint.notified = Some((cell, does == NotifyOp::Add));
         block.time = self.lanes.advance(block.time);
         block.clock.learn(block.time);
@@ -426,6 +391,7 @@ impl Machine<'_> {
     fn acquire(&mut self, block: &mut Block, awaited: &Awaited) {
         let cell = awaited.cell;
         let part = Part {
+            does: Does::Await,
             piece: self.memory.windows(cell.rank),
             ranges: std::iter::once(cell.at..cell.at + 4).collect(),
             remote: false,
@@ -447,56 +413,46 @@ impl Machine<'_> {
             history.own.insert((launch, awaited.op, awaited.expected));
         }
         self.footprint.awaited.push(cell);
-        self.touch(block, awaited.op, Does::Await, &part, None);
+        self.touch(block, awaited.op, &part);
     }
 
     // The engine's functions.
 
-    fn holds(&mut self, block: &mut Block, op: Op, predicate: Option<&Predicate>) -> Step<bool> {
-        let Some(predicate) = predicate else { return Ok(true) };
-        let part = self.element(block, op, predicate.tensor, None, &predicate.at)?;
-        self.touch(block, op, Does::Read, &part, None);
+    fn holds(&mut self, block: &mut Block, op: Op, predicate: &Predicate, part: &Part) -> bool {
+        self.touch(block, op, part);
         let dtype = self.plan.program.tensors[predicate.tensor].dtype;
-        let Value::Int(value) = decode(&self.memory.bytes(part.piece)[part.ranges[0].clone()], dtype) else {
+        let Value::Int(value) = self.memory.elements(part.piece, &part.ranges, dtype)[0] else {
             unreachable!("a predicate compares integers")
         };
         let (value, with) = (value as i64, predicate.value);
-        Ok(match predicate.cmp {
+        match predicate.cmp {
             BinaryOp::Eq => value == with,
             BinaryOp::Ne => value != with,
             BinaryOp::Lt => value < with,
             BinaryOp::Le => value <= with,
             BinaryOp::Gt => value > with,
             _ => value >= with,
-        })
+        }
     }
 
     /// Touches what the arguments declare, and calls the function if there is one.
-    fn callback(&mut self, block: &mut Block, op: Op, name: &str, args: &[CallbackArg], blocks: i64) {
+    fn callback(&mut self, block: &mut Block, op: Op, name: &str, args: &[CallbackArg], parts: Parts, blocks: i64) {
         let plan = self.plan;
-        let (mut parts, mut tensors, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
-        for arg in args {
-            let (tensor, direction) = match *arg {
-                CallbackArg::Tensor(tensor, direction) => (tensor, direction),
-                CallbackArg::Scalar(scalar) => {
-                    scalars.push(block.registers.passed(plan, scalar));
-                    continue;
-                }
-            };
-            let shape = &plan.shapes[tensor];
-            let part = self.part(block, tensor, block.key.0, &Numbers::from_elem(0, shape.len()), shape);
-            let accesses: &[Does] = match direction {
-                Direction::In => &[Does::Read],
-                Direction::Out => &[Does::Write],
-                Direction::InOut => &[Does::Read, Does::Write],
-            };
-            accesses.iter().for_each(|&does| self.touch(block, op, does, &part, None));
-            tensors.push(tensor);
-            parts.push(part);
-        }
-        // Each tensor is a copy of its own; what the function writes goes back.
-        let copies = parts.iter().map(|part| self.memory.gather(part.piece, &part.ranges));
-        let mut copies: Vec<(Tensor, Vec<u8>)> = tensors.into_iter().zip(copies).collect();
+        parts.iter().for_each(|part| self.touch(block, op, part));
+        let scalars = args.iter().filter_map(CallbackArg::scalar);
+        let scalars: Vec<Passed> = scalars.map(|scalar| block.registers.passed(plan, scalar)).collect();
+        // Each tensor is a copy of its own; what the function writes goes back. What is read and written stands twice.
+        let tensors = args.iter().filter_map(|arg| match *arg {
+            CallbackArg::Tensor(tensor, direction) => Some((tensor, direction)),
+            CallbackArg::Scalar(_) => None,
+        });
+        let mut rest = parts.into_iter();
+        let used: Vec<(Part, Direction)> = tensors
+            .clone()
+            .filter_map(|(_, direction)| Some((rest.nth(usize::from(direction == Direction::InOut))?, direction)))
+            .collect();
+        let copies = used.iter().map(|(part, _)| self.memory.gather(part.piece, &part.ranges));
+        let mut copies: Vec<(Tensor, Vec<u8>)> = tensors.map(|(tensor, _)| tensor).zip(copies).collect();
         for index in 0..blocks {
             match call(plan, name, &mut copies, &scalars, index, blocks) {
                 Some(Ok(())) => {}
@@ -507,12 +463,10 @@ impl Machine<'_> {
                 None => return,
             }
         }
-        let written = args.iter().filter_map(|arg| match arg {
-            CallbackArg::Tensor(_, direction) => Some(*direction != Direction::In),
-            CallbackArg::Scalar(_) => None,
-        });
-        for ((part, (_, bytes)), _) in parts.into_iter().zip(copies).zip(written).filter(|(_, written)| *written) {
-            self.memory.land(&Landing { piece: part.piece, ranges: part.ranges, bytes, adds: None, lazy: false });
+        for ((part, direction), (_, bytes)) in used.into_iter().zip(copies) {
+            if direction != Direction::In {
+                self.memory.land(&Landing { piece: part.piece, ranges: part.ranges, bytes, adds: None, lazy: false });
+            }
         }
     }
 

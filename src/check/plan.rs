@@ -8,10 +8,13 @@ use smallvec::SmallVec;
 use super::options::{Arg, Options};
 use super::value::Value;
 use crate::error::{Error, Result};
-use crate::ir::effects::{Place, effects};
+use crate::ir::effects::{Access as Does, Effect, Place, Span, effects};
 use crate::ir::extent::Known;
+use crate::ir::op::Dims;
 use crate::ir::program::{Param, ScalarDef, TensorDef};
-use crate::ir::{Array, Block, Buffer, Entry, Extent, OpKind, Operand, Program, Tensor, Tile, Var, WaitCmp};
+use crate::ir::{
+    Array, Block, Buffer, Entry, Extent, Op, OpKind, Operand, Program, Scalar, Tensor, Tile, Var, WaitCmp,
+};
 use crate::passes::plan_windows::{Layout, plan_windows};
 use crate::passes::task_graph::{Tasks, tasks};
 use crate::verify::domains::Domains;
@@ -25,6 +28,25 @@ pub const MOST_LAUNCHES: u32 = 1024;
 /// Numbers, one a dimension.
 pub type Numbers = SmallVec<[i64; 4]>;
 
+/// A place in memory that an op touches, from the table of effects.
+#[derive(Clone, Debug)]
+pub struct Touch {
+    pub does: Does,
+    pub tensor: Tensor,
+    /// The rank whose memory it is; none for the own one.
+    pub peer: Option<Scalar>,
+    pub at: Dims,
+    pub reach: Reach,
+}
+
+/// How far a place reaches.
+#[derive(Clone, Debug)]
+pub enum Reach {
+    Numbers(Numbers),
+    Scalars(Dims),
+    Whole,
+}
+
 /// A program for a world, with what is known before it runs.
 pub struct Plan<'p> {
     pub program: &'p Program,
@@ -34,6 +56,8 @@ pub struct Plan<'p> {
     pub shapes: SecondaryMap<Tensor, Numbers>,
     pub tiles: SecondaryMap<Tile, Numbers>,
     pub arrays: SecondaryMap<Array, usize>,
+    /// What each op does to memory.
+    pub touches: SecondaryMap<Op, SmallVec<[Touch; 2]>>,
     /// Scalars before anything runs: literals and sizes have their value.
     pub scalars: Vec<Value>,
     pub tasks: SecondaryMap<Entry, Tasks>,
@@ -86,6 +110,7 @@ impl<'p> Plan<'p> {
                     _ => Value::Int(0),
                 })
                 .collect(),
+            touches: SecondaryMap::new(),
             tasks: SecondaryMap::new(),
             task_vars: SecondaryMap::new(),
             task_arrays: SecondaryMap::new(),
@@ -98,6 +123,7 @@ impl<'p> Plan<'p> {
                 .map(|buffer| (buffer, of(buffer).into_iter().map(|rank| rank as usize).collect()))
                 .collect_map(),
         };
+        plan.touches = program.ops.iter().map(|(op, data)| (op, plan.touches_of(&data.kind))).collect_map();
         let known = Known { world: known.world, dims: &[] };
         for (entry, data) in &program.entries {
             plan.tasks[entry] = tasks(program, entry, known);
@@ -110,6 +136,28 @@ impl<'p> Plan<'p> {
         plan.exact = exact.flat_map(|window| plan.buffers_of(window)).collect();
         plan.check_args()?;
         Ok(plan)
+    }
+
+    fn touches_of(&self, kind: &OpKind) -> SmallVec<[Touch; 2]> {
+        let touch = |Effect { access, place }| match place {
+            Place::Memory { tensor, peer, at, span } => {
+                let reach = match span {
+                    Span::Element => Reach::Numbers(Numbers::from_elem(1, at.len())),
+                    Span::Shape(shape) => Reach::Numbers(shape.iter().map(|&extent| self.extent(extent)).collect()),
+                    Span::Dims(dims) => Reach::Scalars(dims),
+                    Span::Whole => Reach::Whole,
+                };
+                Some(Touch { does: access, tensor, peer, at, reach })
+            }
+            Place::Tile(_) | Place::Var(_) | Place::Array(_) => None,
+        };
+        effects(self.program, kind).into_iter().filter_map(touch).collect()
+    }
+
+    /// The value of a size.
+    pub fn extent(&self, extent: Extent) -> i64 {
+        let known = Known { world: Some(self.nranks as i64), dims: self.options.dims };
+        self.program.extents.eval(extent, known).unwrap_or(0)
     }
 
     /// Looks for what an entry defines outside its tasks, and for what the tasks use.

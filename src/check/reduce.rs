@@ -9,9 +9,7 @@ use std::collections::BTreeSet;
 
 use super::machine::{Footprint, Machine};
 use super::plan::Plan;
-
-/// A block, in every run.
-type Thread = (usize, u32);
+use super::task::Thread;
 
 /// A point of the tree of schedules.
 #[derive(Debug)]
@@ -178,21 +176,21 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::check::classify::{Key, classify};
+    use crate::check::classify::classify;
     use crate::check::options::{Options, Schedule};
     use crate::check::{Fill, explore, inputs};
+    use crate::ir::Op;
     use crate::ir::parse::parse;
 
-    /// What a run shows and leaves: everything that schedules may differ in.
-    type Result = (Vec<Key>, Vec<Vec<u8>>);
+    /// What a run shows and leaves. Which of several additions moved a cell on is a matter of their order, which counts for
+    /// nothing else.
+    type Result = (BTreeSet<(&'static str, Option<Op>)>, Vec<Vec<u8>>);
 
     fn result(machine: &Machine) -> Result {
-        let mut keys: Vec<Key> = classify(machine, None).iter().map(|shown| shown.key()).collect();
-        keys.sort();
-        (
-            keys,
-            (0..machine.plan.nranks).map(|rank| machine.memory.bytes(machine.memory.windows(rank)).to_vec()).collect(),
-        )
+        let keys = classify(machine, None).iter().map(|shown| (shown.rule.code.0, shown.op)).collect();
+        let whole = std::iter::once(0..machine.plan.layout.bytes).collect::<Vec<_>>();
+        let windows = |rank| machine.memory.gather(machine.memory.windows(rank), &whole);
+        (keys, (0..machine.plan.nranks).map(windows).collect())
     }
 
     /// The results of all schedules, one by one.

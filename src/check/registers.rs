@@ -62,7 +62,12 @@ pub enum Next {
     Drain,
     /// Nothing.
     End,
+    /// More work than a run may be.
+    TooLong,
 }
+
+/// Most work of one run: scalar ops, turns of loops, and other ops.
+pub const MOST_WORK: u64 = 50_000_000;
 
 /// Scalars and the like of the host driver, an entry or a task.
 #[derive(Clone, Debug)]
@@ -112,6 +117,9 @@ impl Registers {
     pub fn next(&mut self, plan: &Plan, mut outer: Option<&mut Registers>, pending: bool) -> Step<Next> {
         loop {
             let Some(frame) = self.frames.last_mut() else { return Ok(Next::End) };
+            if self.work > MOST_WORK {
+                return Ok(Next::TooLong);
+            }
             let Some(&op) = plan.program.blocks[frame.block].get(frame.next) else {
                 match &mut frame.turns {
                     Some((index, next, end, step)) if *next < *end => {

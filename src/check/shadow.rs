@@ -39,11 +39,9 @@ impl Access {
     /// In no order they give no certain result.
     fn conflicts(&self, other: &Access) -> bool {
         use Does::*;
-        match (self.does, other.does) {
-            (Read, Read | Await) | (Await, Read) => false,
-            (SignalSet | SignalAdd | Await, SignalSet | SignalAdd | Await) => false,
-            _ => true,
-        }
+        let commute = matches!((self.does, other.does), (Read, Read | Await) | (Await, Read));
+        let signal = |does| matches!(does, SignalSet | SignalAdd | Await);
+        !(commute || signal(self.does) && signal(other.does))
     }
 
     /// Whoever races with `other`, which came before, races with this access too.
@@ -152,6 +150,7 @@ fn note(accesses: &mut Accesses, mut access: Access, clock: &Clock, bytes: &Rang
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "lists of ranges")]
 mod tests {
     use super::*;
 

@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::registers::Registers;
 use super::signal::Awaited;
 use super::value::Value;
-use crate::ir::{Extent, Op, Task, Tile};
+use crate::ir::{Op, Task, Tile};
 use crate::passes::task_graph::{Atom, Hull, Linear, Mode, Node, Root};
 use cranelift_entity::SecondaryMap;
 
@@ -22,6 +22,8 @@ pub struct Instance {
     pub op: Op,
     /// The task.
     pub task: Task,
+    /// How many tasks its rank came to before.
+    pub age: u32,
     /// How many earlier tasks have to end first.
     pub before: usize,
     /// Later ones that wait for it.
@@ -56,6 +58,7 @@ impl Instance {
         Self {
             op: node.op,
             task: node.task,
+            age: 0,
             before: 0,
             after: Vec::new(),
             registers: entry.inside(plan.program.ops[node.op].kind.blocks().first().copied()),
@@ -110,11 +113,14 @@ pub enum At {
     End(Vec<Awaited>),
 }
 
+/// A block in every run: its rank, how many tasks the rank came to before its own, and its number in the grid.
+pub type Thread = (usize, u32, u32);
+
 /// A block of a task that runs.
 #[derive(Debug)]
 pub struct Block {
-    /// The same block in other runs: its rank, and how many the rank had before.
-    pub key: (usize, u32),
+    /// Which one it is, in every run.
+    pub key: Thread,
     /// The task, by its place among those of the dispatch.
     pub instance: usize,
     /// By number of the run, for reports.
@@ -152,12 +158,4 @@ pub struct Who {
     pub task: Task,
     /// The block, of a grid.
     pub block: Option<i64>,
-}
-
-impl Plan<'_> {
-    /// The value of a size.
-    pub fn extent(&self, extent: Extent) -> i64 {
-        let known = crate::ir::extent::Known { world: Some(self.nranks as i64), dims: self.options.dims };
-        self.program.extents.eval(extent, known).unwrap_or(0)
-    }
 }
