@@ -153,3 +153,15 @@ fn moe_dispatch() {
     let text = sized(&file("examples/pld/moe_dispatch_combine.pld"), &sizes);
     test(&Exchange { text, values: routing::<8, 2>, survivors: survivors::MOE });
 }
+
+#[test]
+fn context_parallel() {
+    let text = sized(&file("examples/pld/cp_prefill_exchange.pld"), &[("SEG_ROWS", 2), ("TAIL_ROWS", 1), ("D", 4)]);
+    test(&Exchange { text, values: any, survivors: survivors::CONTEXT_PARALLEL });
+}
+
+#[test]
+fn tensor_parallel() {
+    let text = sized(&file("examples/pld/tp_gemm_allreduce.pld"), &[("M", 6), ("K", 2), ("N", 2)]);
+    test(&Exchange { text, values: any, survivors: survivors::TENSOR_PARALLEL });
+}

@@ -15,20 +15,21 @@ pub fn mutants(text: &str) -> Vec<Mutant> {
     let program = statements(text);
     let mut maker = Maker { seen: HashSet::from([print(&program)]), program, mutants: Vec::new() };
     let entry = maker.program.iter().position(|s| s.head.starts_with("entry ")).expect("an entry");
-    let body = maker.program[entry].body.clone().expect("an entry has tasks");
+    let tasks = maker.program[entry].body.clone().expect("an entry has tasks");
     let mut windows = windows(&maker.program[entry].head);
-    windows.retain(|window| body.iter().filter(|statement| uses(statement, window)).count() > 1);
-    for (at, statement) in body.iter().enumerate() {
-        match task_name(&statement.head) {
-            Some(name) => maker.task(&name, &[entry, at], statement, &windows),
-            None if statement.head.contains("epoch % 2") => {
-                let head = statement.head.replace("epoch % 2", "0");
-                maker.head("entry", &[entry, at], &head);
-            }
-            None => {}
-        }
-    }
+    windows.retain(|window| uses_in_tasks(&tasks, window) > 1);
+    maker.entry(&[entry], &tasks, &windows);
     maker.mutants
+}
+
+/// How many tasks use something.
+fn uses_in_tasks(statements: &[Statement], name: &str) -> usize {
+    let of = |statement: &Statement| match (task_name(&statement.head), &statement.body) {
+        (None, Some(body)) => uses_in_tasks(body, name),
+        (Some(_), _) => usize::from(uses(statement, name)),
+        (None, None) => 0,
+    };
+    statements.iter().map(of).sum()
 }
 
 /// Names of the windows of an entry.
@@ -85,6 +86,21 @@ impl Maker {
             let (block, at) = around(program, path);
             block[at].head = head.to_owned();
         });
+    }
+
+    /// The tasks of an entry, or of a loop in it.
+    fn entry(&mut self, path: &[usize], statements: &[Statement], windows: &[String]) {
+        for (at, statement) in statements.iter().enumerate() {
+            let path = [path, &[at]].concat();
+            match (task_name(&statement.head), &statement.body) {
+                (Some(name), _) => self.task(&name, &path, statement, windows),
+                (None, Some(body)) => self.entry(&path, body, windows),
+                (None, None) if statement.head.contains("epoch % 2") => {
+                    self.head("entry", &path, &statement.head.replace("epoch % 2", "0"));
+                }
+                (None, None) => {}
+            }
+        }
     }
 
     fn task(&mut self, name: &str, path: &[usize], task: &Statement, windows: &[String]) {

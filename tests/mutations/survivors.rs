@@ -152,3 +152,37 @@ pub const MOE: &[Survivor] = &[
     equivalent("gather: no_dep [returned]", "deps order the tasks that share it"),
     equivalent("combine: no_dep [routed_y]", "deps order the tasks that share it"),
 ];
+
+pub const CONTEXT_PARALLEL: &[Survivor] = &[
+    equivalent("await_consumed: no_dep [consumed]", "deps order the tasks that share it"),
+    equivalent("publish: no_dep [tails]", "deps order the tasks that share it"),
+    equivalent("publish: no_dep [ready]", "deps order the tasks that share it"),
+    equivalent(
+        "await_ready: without deps [published]",
+        "publish notifies the cells that await_ready waits for, and writes what consume reads",
+    ),
+    equivalent("await_ready: no_dep [ready]", "deps order the tasks that share it"),
+    equivalent("consume: no_dep [tails]", "deps order the tasks that share it"),
+    equivalent("consume: no_dep [consumed]", "deps order the tasks that share it"),
+];
+
+pub const TENSOR_PARALLEL: &[Survivor] = &[
+    equivalent("scatter: no_dep [parts]", "deps order the tasks that share it"),
+    equivalent("scatter: no_dep [scattered]", "deps order the tasks that share it"),
+    equivalent(
+        "scatter: notify scattered[half, me] @owner += 1 in a loop of its own, behind",
+        "all puts come before all notifies",
+    ),
+    equivalent("await_parts: without deps [sent]", "scatter notifies the cells that await_parts waits for"),
+    equivalent("await_parts: no_dep [scattered]", "deps order the tasks that share it"),
+    equivalent("reduce: no_dep [parts]", "deps order the tasks that share it"),
+    equivalent("reduce: no_dep [total]", "deps order the tasks that share it"),
+    equivalent("reduce: no_dep [reduced]", "deps order the tasks that share it"),
+    equivalent(
+        "reduce: notify reduced[half, me] @peer += 1 in a loop of its own, behind",
+        "all puts come before all notifies",
+    ),
+    equivalent("await_total: without deps [added]", "reduce notifies the cells that await_total waits for"),
+    equivalent("await_total: no_dep [reduced]", "deps order the tasks that share it"),
+    equivalent("collect: no_dep [total]", "deps order the tasks that share it"),
+];
