@@ -19,6 +19,7 @@ pub enum Unit {
     Microseconds,
     Milliseconds,
     GigabytesPerSecond,
+    Megabytes,
     Percent,
 }
 
@@ -83,6 +84,7 @@ impl Unit {
             Unit::Microseconds => "us",
             Unit::Milliseconds => "ms",
             Unit::GigabytesPerSecond => "GB/s",
+            Unit::Megabytes => "MB",
             Unit::Percent => "%",
         }
     }

@@ -1,4 +1,4 @@
-//! The conformance suite: test vectors as programs, run over every transport with 2, 3, 4 and 8 ranks.
+//! The conformance suite: test vectors as programs, run over every transport with 2, 3, 4 and 8 ranks, and checked.
 //!
 //! A vector is a program in `tests/conformance/` or `examples/pld/`, its inputs, and the right outputs, as formulas of
 //! rank and position. A later transport joins by one more function at the end of this file.
@@ -12,7 +12,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use pld::ir::{self, DType};
+use pld::check::{self, Memory, Schedule};
+use pld::ir::{self, DType, Program};
 use pld::runtime::{Arg, CompileOptions, Executable, TensorArg, World, WorldOptions};
 use pld_test_ranks::Job;
 
@@ -348,39 +349,69 @@ impl Buffer {
     }
 }
 
-/// Runs a vector on the ranks of this process and checks what they got, three launches in a row.
-fn run(world: &Arc<World>, vector: &Vector) {
-    let name = vector.name;
-    let p = i64::from(world.nranks());
-    if !vector.worlds.is_empty() && !vector.worlds.contains(&p) {
-        return;
+const LAUNCHES: u32 = 3;
+
+impl Vector {
+    fn is_for(&self, nranks: u32) -> bool {
+        self.worlds.is_empty() || self.worlds.contains(&nranks.into())
     }
-    let (local, drives_all) = match world.rank() {
-        Some(rank) => (vec![i64::from(rank)], false),
-        None => ((0..p).collect(), true),
-    };
-    let program = ir::parse::parse(&vector.program, name)
-        .unwrap_or_else(|d| panic!("{}", d.iter().map(|d| d.to_string()).collect::<Vec<_>>().join("\n")));
-    let options = CompileOptions { persistent: vector.persistent, ..CompileOptions::default() };
-    let executable = Executable::compile(&program, world, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
-    for launch in 0..3 {
-        let mut buffers: Vec<Buffer> = vector
-            .params
-            .iter()
-            .map(|param| match *param {
-                In(dtype, shape, _) | Out(dtype, shape, _) => Buffer::new(dtype, shape(p), &local, drives_all),
-            })
-            .collect();
-        for (buffer, param) in buffers.iter_mut().zip(&vector.params) {
-            if let In(dtype, shape, formula) = *param {
+
+    fn program(&self) -> Program {
+        ir::parse::parse(&self.program, self.name)
+            .unwrap_or_else(|d| panic!("{}", d.iter().map(|d| d.to_string()).collect::<Vec<_>>().join("\n")))
+    }
+
+    /// The arguments of a launch, for these ranks of `p`.
+    fn buffers(&self, p: i64, local: &[i64], drives_all: bool) -> Vec<Buffer> {
+        let buffers = self.params.iter().map(|param| match *param {
+            In(dtype, shape, formula) => {
+                let mut buffer = Buffer::new(dtype, shape(p), local, drives_all);
                 let elements = shape(p).iter().product::<i64>();
                 for (part, &r) in local.iter().enumerate() {
                     for i in 0..elements {
                         buffer.set(part * elements as usize + i as usize, narrow(dtype, formula(p, r, i)));
                     }
                 }
+                buffer
+            }
+            Out(dtype, shape, _) => Buffer::new(dtype, shape(p), local, drives_all),
+        });
+        buffers.collect()
+    }
+
+    /// What a launch has left in its arguments is right.
+    fn assert_right(&self, p: i64, local: &[i64], buffers: &mut [Buffer], launch: &str) {
+        for (buffer, param) in buffers.iter_mut().zip(&self.params) {
+            buffer.check_guards(self.name);
+            let Out(_, shape, expected) = *param else { continue };
+            let elements = shape(p).iter().product::<i64>();
+            for (part, &r) in local.iter().enumerate() {
+                for i in 0..elements {
+                    if let Some(right) = expected(p, r, i) {
+                        let got = buffer.value(part * elements as usize + i as usize);
+                        assert_eq!(got, right, "{}, {p} ranks, {launch}: rank {r}, element {i}", self.name);
+                    }
+                }
             }
         }
+    }
+}
+
+/// Runs a vector on the ranks of this process and checks what they got, three launches in a row.
+fn run(world: &Arc<World>, vector: &Vector) {
+    let name = vector.name;
+    if !vector.is_for(world.nranks()) {
+        return;
+    }
+    let p = i64::from(world.nranks());
+    let (local, drives_all) = match world.rank() {
+        Some(rank) => (vec![i64::from(rank)], false),
+        None => ((0..p).collect(), true),
+    };
+    let options = CompileOptions { persistent: vector.persistent, ..CompileOptions::default() };
+    let executable = Executable::compile(&vector.program(), world, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
+    for launch in 0..LAUNCHES {
+        let mut buffers = vector.buffers(p, &local, drives_all);
         let args: Vec<Arg> = buffers
             .iter_mut()
             .map(|buffer| {
@@ -389,21 +420,40 @@ fn run(world: &Arc<World>, vector: &Vector) {
             })
             .collect();
         executable.launch(&args).unwrap_or_else(|e| panic!("{name}, launch {launch}: {e}"));
-        for (buffer, param) in buffers.iter_mut().zip(&vector.params) {
-            buffer.check_guards(name);
-            if let Out(_, shape, expected) = *param {
-                let elements = shape(p).iter().product::<i64>();
-                for (part, &r) in local.iter().enumerate() {
-                    for i in 0..elements {
-                        if let Some(right) = expected(p, r, i) {
-                            let got = buffer.value(part * elements as usize + i as usize);
-                            assert_eq!(got, right, "{name}, {p} ranks, launch {launch}: rank {r}, element {i}");
-                        }
-                    }
-                }
-            }
-        }
+        vector.assert_right(p, &local, &mut buffers, &format!("launch {launch}"));
     }
+}
+
+/// Runs a vector as the language defines it, in several orders: the results are right, and nothing is found.
+fn interpret(nranks: u32, vector: &Vector) {
+    let (p, program) = (i64::from(nranks), vector.program());
+    let all: Vec<i64> = (0..p).collect();
+    let mut buffers = vector.buffers(p, &all, true);
+    let mut parts = |buffer: &mut Buffer| {
+        let data = buffer.data();
+        check::Arg::Ranked(data.chunks(data.len() / nranks as usize).map(<[u8]>::to_vec).collect())
+    };
+    let args: Vec<check::Arg> = buffers.iter_mut().map(&mut parts).collect();
+    let persistent = vector.persistent;
+    let options = check::Options { nranks, launches: LAUNCHES, persistent, args: &args, ..check::Options::default() };
+    for schedule in [Schedule::Choices(Vec::new()), Schedule::Random(1), Schedule::Pct(1)] {
+        let outcome = check::run(&program, &options, &schedule).unwrap_or_else(|e| panic!("{}: {e}", vector.name));
+        for (buffer, arg) in buffers.iter_mut().zip(&outcome.args) {
+            let check::Arg::Ranked(parts) = arg else { panic!("the arguments come back as they were given") };
+            buffer.data().copy_from_slice(&parts.concat());
+        }
+        vector.assert_right(p, &all, &mut buffers, &schedule.to_string());
+    }
+    for memory in [Memory::Host, Memory::Npu] {
+        let options = check::Options { memory, schedules: 100, ..options.clone() };
+        let report = check::check(&program, &options, &mut || true).unwrap_or_else(|e| panic!("{}: {e}", vector.name));
+        let findings: Vec<String> = report.findings.iter().map(|finding| finding.diagnostic.to_string()).collect();
+        assert!(findings.is_empty(), "{nranks} ranks, {memory:?}:\n{}", findings.join("\n"));
+    }
+}
+
+fn over_interpreter(nranks: u32) {
+    vectors().iter().filter(|vector| vector.is_for(nranks)).for_each(|vector| interpret(nranks, vector));
 }
 
 fn over_threads(nranks: u32) {
@@ -460,4 +510,8 @@ suite! {
     processes_3: over_processes(3);
     processes_4: over_processes(4);
     processes_8: over_processes(8);
+    interpreted_1: over_interpreter(1);
+    interpreted_2: over_interpreter(2);
+    interpreted_3: over_interpreter(3);
+    interpreted_4: over_interpreter(4);
 }

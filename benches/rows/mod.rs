@@ -1,5 +1,6 @@
 //! The rows, one file a group. A group's rows begin with its name and a slash.
 
+mod check;
 mod core;
 mod limits;
 mod tasks;
@@ -8,5 +9,5 @@ use crate::row::Row;
 
 /// Every row, in the order of the table.
 pub fn all() -> Vec<Row> {
-    [limits::rows(), core::rows(), tasks::rows()].into_iter().flatten().collect()
+    [limits::rows(), core::rows(), tasks::rows(), check::rows()].into_iter().flatten().collect()
 }

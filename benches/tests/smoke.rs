@@ -57,7 +57,7 @@ const FIELDS: [&str; 11] =
     ["best_peer", "limit", "max", "met", "min", "name", "ratio", "runs", "target", "unit", "value"];
 
 /// Rows that the documentation and the project's goals name.
-const ROWS: [&str; 23] = [
+const ROWS: [&str; 26] = [
     "limit/trip",
     "limit/memcpy_64m",
     "core/put_notify_8",
@@ -81,6 +81,9 @@ const ROWS: [&str; 23] = [
     "tasks/overhead_submitted",
     "tasks/overhead_held",
     "tasks/defer_64_cpu",
+    "check/allreduce",
+    "check/moe",
+    "check/moe_memory",
 ];
 
 #[test]

@@ -44,7 +44,7 @@ fn assert_fault(body: &str, a: i64, b: i64, text: &str, report: Report) {
     assert_eq!(&fault.extents[..report.extents.len()], report.extents);
     assert!(outcome.windows[0].iter().all(|&b| b == 0), "{body} wrote a window");
     assert!(outcome.args[1][0].iter().all(|&b| b == 0), "{body} wrote an output");
-    // The model finds the same.
+    // The interpreter finds the same.
     assert_same(&program, 1, &args(1, a, b), &[]);
 }
 

@@ -4,8 +4,6 @@
 mod choices;
 #[path = "../support/compare.rs"]
 mod compare;
-#[path = "../support/model.rs"]
-mod model;
 #[path = "../support/ranks.rs"]
 mod ranks;
 #[path = "../support/text.rs"]

@@ -1,4 +1,4 @@
-//! Random scalar programs against the model.
+//! Random scalar programs against the interpreter.
 
 use pld::ir::builder::Builder;
 use pld::ir::types::{BinaryOp, UnaryOp};
@@ -318,7 +318,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_scalar_programs_mean_what_the_model_says(choices in prop::collection::vec(any::<u32>(), 0..300)) {
+    fn random_scalar_programs_mean_what_the_interpreter_says(choices in prop::collection::vec(any::<u32>(), 0..300)) {
         let program = program(choices);
         prop_assume!(is_valid(&program, 1));
         assert_same(&program, 1, &args(), &[]);

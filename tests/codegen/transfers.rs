@@ -1,16 +1,16 @@
-//! Random tile and transfer programs on several ranks against the model.
+//! Random tile and transfer programs on several ranks against the interpreter.
 //!
 //! A program has phases with barriers between them. In a phase a rank reads the window that the phase before has
 //! filled, anywhere, and writes its own slot of the other window, anywhere; so ranks do not race.
 
 use std::fmt::Write;
 
+use half::{bf16, f16};
 use pld::ir::{DType, Program};
 use proptest::prelude::*;
 
 use crate::choices::Choices;
 use crate::compare::{assert_same, is_valid};
-use crate::model::{Value, encode};
 use crate::ranks::{Arg, Bytes};
 use crate::text::program;
 
@@ -429,9 +429,11 @@ host (xs: tensor[world, {}] {dtype} in, ys: tensor[world, {}] {dtype} out, idx: 
             .flat_map(|i| {
                 let value = (i * 7 + i / 9 + 3 * rank) % 4 + 1;
                 match dtype {
-                    DType::F32 | DType::F16 | DType::BF16 => encode(Value::Float(value as f32), dtype),
+                    DType::F32 => (value as f32).to_ne_bytes().to_vec(),
+                    DType::F16 => f16::from_f32(value as f32).to_ne_bytes().to_vec(),
+                    DType::BF16 => bf16::from_f32(value as f32).to_ne_bytes().to_vec(),
                     DType::Bool => vec![(value % 2) as u8],
-                    _ => encode(Value::Int(value.into()), dtype),
+                    _ => value.to_ne_bytes()[..dtype.size() as usize].to_vec(),
                 }
             })
             .collect()
@@ -450,7 +452,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_transfers_mean_what_the_model_says(choices in prop::collection::vec(any::<u32>(), 40..400)) {
+    fn random_transfers_mean_what_the_interpreter_says(choices in prop::collection::vec(any::<u32>(), 40..400)) {
         let (program, nranks, args) = transfers(choices);
         prop_assume!(is_valid(&program, nranks));
         assert_same(&program, nranks, &args, &[]);
