@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 
-use pld::check::{self, Functions, Scalar};
+use pld::check::{self, Call, Functions, Scalar};
 use pld::ir::extent::Known;
 use pld::ir::program::Param;
 use pld::ir::{CallbackArg, DType, OpKind, Program, ScalarType};
@@ -61,7 +61,9 @@ unsafe extern "C" fn call(context: *const CallbackContext, function: *mut c_void
         };
         let scalars: Vec<Scalar> = words.iter().zip(&function.scalars).map(scalar).collect();
         let name = CStr::from_ptr(context.name).to_str().expect("names are text");
-        let call = |kernels: &Kernels| kernels.call(name, &mut tensors, &scalars, context.block, context.blocks);
+        let (rank, launch) = (context.rank, context.launch as u32);
+        let call = Call { name, rank, launch, block: context.block, blocks: context.blocks };
+        let call = |kernels: &Kernels| kernels.call(call, &mut tensors, &scalars);
         match function.kernels.and_then(call) {
             Some(Ok(())) | None => 0,
             Some(Err(code)) => code,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use half::{bf16, f16};
-use pld::check::{Arg, Functions, Scalar, View};
+use pld::check::{Arg, Call, Functions, Scalar, View};
 use pld::ir::extent::Known;
 use pld::ir::op::OpKind;
 use pld::ir::parse::parse;
@@ -115,14 +115,8 @@ pub fn routing<const T: i64, const TOPK: i64>(nranks: u32, name: &str, launch: u
 pub struct Kernels;
 
 impl Functions for Kernels {
-    fn call(
-        &self,
-        name: &str,
-        tensors: &mut [View],
-        scalars: &[Scalar],
-        block: i64,
-        blocks: i64,
-    ) -> Option<Result<(), i32>> {
+    fn call(&self, call: Call, tensors: &mut [View], scalars: &[Scalar]) -> Option<Result<(), i32>> {
+        let Call { name, block, blocks, .. } = call;
         let done = match name {
             "expert" => expert(tensors, block, blocks),
             "gemm" => gemm(tensors, scalars, block, blocks),
