@@ -38,11 +38,23 @@ static inline pld_world_t *example_threads(uint32_t nranks) {
   return world;
 }
 
-/* Finishes the program, and launches it once in a world of threads. */
+/* Nothing can go wrong in a launch with these arguments, in any of some orders of its ranks. */
+static inline void example_explore(const pld_program_t *p, uint32_t nranks, const pld_arg_t *args, size_t nargs) {
+  pld_check_options_t options;
+  OK(pld_check_options_init(&options, sizeof options));
+  options.nranks = nranks;
+  options.schedules = 50;
+  options.args = args;
+  options.nargs = nargs;
+  OK(pld_check(p, &options, example_diagnostic, NULL, NULL));
+}
+
+/* Finishes the program, checks it, and launches it once in a world of threads. */
 static inline void example_run(pld_program_t *p, uint32_t nranks, const pld_arg_t *args, size_t nargs) {
   pld_world_t *world = example_threads(nranks);
   pld_executable_t *executable;
   OK(pld_program_finish(p, example_diagnostic, NULL));
+  example_explore(p, nranks, args, nargs);
   OK(pld_compile(p, world, NULL, &executable));
   OK(pld_launch(executable, args, nargs));
   pld_executable_destroy(executable);

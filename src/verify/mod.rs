@@ -10,7 +10,8 @@
 //! An error is only reported for what certainly goes wrong where the op runs: offsets that depend on data are checked
 //! when they run. With the world size more is certain than without, so a program is verified when it is finished, and
 //! again when it is compiled. Not checked is whether ranks wait for each other in a circle, whether they race, and
-//! whether enough notifies are made for what is waited for: that takes an exploration of schedules.
+//! whether enough notifies are made for what is waited for: that takes an exploration of schedules, which the checker
+//! does.
 
 mod bounds;
 mod callbacks;

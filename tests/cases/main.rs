@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use half::bf16;
+use pld::check::{self, Fill, inputs};
 use pld::error::{Error, ErrorKind};
 use pld::ir::{self, DType};
 use pld::runtime::{Arg, CompileOptions, Executable, TensorArg, World, WorldOptions};
@@ -28,6 +29,27 @@ fn compile_as(text: &str, world: &Arc<World>, persistent: bool) -> Arc<Executabl
 
 fn compile(text: &str, world: &Arc<World>) -> Arc<Executable> {
     compile_as(text, world, false)
+}
+
+/// The checker has nothing against a program, with fewer rounds and shorter rows.
+fn assert_sound(text: &str, nranks: u32, persistent: bool) {
+    let shorter =
+        [("1..1001", "1..4"), ("1..2001", "1..4"), ("1..301", "1..4"), ("262144", "16"), ("0..20000", "0..2")];
+    let text = shorter.iter().fold(text.to_owned(), |text, (long, short)| text.replace(long, short));
+    let program = ir::parse::parse(&text, "case.pld").unwrap_or_else(|d| panic!("{}", d[0]));
+    let launches = 2;
+    let inputs = inputs(&program, nranks, launches, Fill::Iota, 0, &[]).unwrap();
+    let options = check::Options {
+        nranks,
+        launches,
+        persistent,
+        schedules: 30,
+        dims: &inputs.dims,
+        args: &inputs.args,
+        ..check::Options::default()
+    };
+    let findings = check::check(&program, &options, &mut || true).unwrap().findings;
+    assert!(findings.is_empty(), "{}", findings[0].diagnostic);
 }
 
 fn tensor<'a, T>(data: &'a mut [T], dtype: DType, shape: &'a [i64]) -> Arg<'a> {
@@ -73,6 +95,7 @@ host (bad: tensor[world, 1] i32 out) {{
 }}
 "
     );
+    assert_sound(&text, 4, false);
     let mut bad = [-1; 4];
     let executable = compile(&text, &world(4));
     for _ in 0..2 {
@@ -168,12 +191,14 @@ host (bad: tensor[world, 1] i32 out) {{
     let world = world(2);
     for transfer in ["put dst @1 <- src", "remote_store t -> dst[0, 0] @1"] {
         let mut bad = [-1; 2];
+        assert_sound(&push(transfer), 2, false);
         compile(&push(transfer), &world).launch(&[tensor(&mut bad, DType::I32, &[2, 1])]).unwrap();
         assert_eq!(bad, [0; 2], "{transfer}");
     }
     let pull =
         push("t = copy t").replace("t = load dst[0, 0] [1, N]", "get dst <- src @0\n        t = load dst[0, 0] [1, N]");
     let mut bad = [-1; 2];
+    assert_sound(&pull, 2, false);
     compile(&pull, &world).launch(&[tensor(&mut bad, DType::I32, &[2, 1])]).unwrap();
     assert_eq!(bad, [0; 2], "get");
 }
@@ -210,6 +235,7 @@ host (bad: tensor[world, 1] i32 out) {
   }
 }
 ";
+    assert_sound(text, 2, false);
     let executable = compile(text, &world(2));
     for _ in 0..200 {
         let mut bad = [-1; 2];
@@ -252,6 +278,7 @@ host (bad: tensor[world, 1] i32 out) {{
 "
     );
     let mut bad = [-1; 8];
+    assert_sound(&text, 8, false);
     compile(&text, &world(8)).launch(&[tensor(&mut bad, DType::I32, &[8, 1])]).unwrap();
     assert_eq!(bad, [0; 8]);
 }
@@ -329,6 +356,7 @@ host (xs: tensor[world, 4] i32 in, ys: tensor[world, 4] i32 out) {
   }
 }
 ";
+    assert_sound(text, 6, false);
     let executable = compile(text, &world(6));
     let mut xs: Vec<i32> = (0..24).map(|i| 100 * (i / 4) + i % 4).collect();
     let mut ys = vec![-1; 24];
@@ -454,6 +482,7 @@ host () {{
     );
     let world = world(3);
     for persistent in [true, false] {
+        assert_sound(&text, 3, persistent);
         let executable = compile_as(&text, &world, persistent);
         for _ in 0..7 {
             executable.launch(&[]).unwrap();
