@@ -416,7 +416,6 @@ impl<'p> Machine<'p> {
     /// All ranks have come: the next launch begins for all of them, with new windows.
     fn open_gate(&mut self, last: usize) {
         self.memory.zero_windows();
-        self.cells.clear();
         let mut all = Clock::default();
         self.ranks.iter().for_each(|rank| all.join(&rank.base));
         for rank in &mut self.ranks {

@@ -301,7 +301,8 @@ impl Machine<'_> {
     fn cell(&self, block: &Block, op: Op) -> Step<(Cell, Part)> {
         let part = self.locate(block, op)?.pop().expect("a signal op touches its cell");
         let rank = self.memory.window_of(part.piece).expect("a signal is in a window");
-        Ok((Cell { rank, at: part.ranges[0].start }, part))
+        let era = if self.plan.options.persistent { 0 } else { self.launch(block.key.0) };
+        Ok((Cell { era, rank, at: part.ranges[0].start }, part))
     }
 
     fn awaited(&mut self, block: &Block, op: Op, window: Tensor, value: Scalar, cmp: WaitCmp) -> Step<Awaited> {

@@ -10,6 +10,8 @@ use crate::ir::{Buffer, NotifyOp, Op, WaitCmp};
 /// A cell: the rank whose window it is in, and the byte there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cell {
+    /// The launch that has zeroed the windows; 0 if none does.
+    pub era: u32,
     /// The rank.
     pub rank: usize,
     /// The byte.

@@ -260,7 +260,8 @@ impl Graph {
         let block = Block { node: index, task: node.task, args: node.args.as_ptr(), index: turn };
         node.next += 1;
         if node.next == node.blocks {
-            self.ready.remove(place);
+            // Usually it is the first one.
+            let _ = if place == 0 { self.ready.pop_front() } else { self.ready.remove(place) };
         }
         self.running += 1;
         Some(block)
