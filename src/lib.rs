@@ -12,6 +12,7 @@ pub mod error;
 pub mod ir;
 pub mod kernels;
 pub mod passes;
+mod random;
 pub mod runtime;
 pub mod transport;
 pub mod verify;

@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 /// Each layer, and the layers that it may use besides itself.
 const LAYERS: &[(&str, &[&str])] = &[
     ("capi", &["runtime", "transport", "check", "passes", "verify", "ir", "error"]),
-    ("runtime", &["transport", "codegen", "passes", "verify", "ir", "error"]),
+    ("runtime", &["transport", "codegen", "passes", "verify", "ir", "random", "error"]),
     ("transport", &["error"]),
-    ("check", &["passes", "verify", "ir", "error"]),
+    ("check", &["passes", "verify", "ir", "random", "error"]),
     ("codegen", &["kernels", "passes", "verify", "ir", "error"]),
     ("kernels", &["ir", "error"]),
     ("passes", &["verify", "ir", "error"]),
     ("verify", &["ir", "error"]),
     ("ir", &["error"]),
+    ("random", &[]),
     ("error", &[]),
 ];
 

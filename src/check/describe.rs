@@ -280,15 +280,15 @@ impl<'p> Writer<'p> {
     fn differs(&self, machine: &Machine, shown: &Shown, arg: usize, part: usize, byte: usize) -> Parts {
         let program = machine.plan.program;
         let host = program.host.as_ref().expect("a program that ran has a host driver");
-        let index = arg % host.params.len();
-        let name = match host.params[index] {
-            Param::Tensor(tensor) => self.text.tensor(tensor),
-            Param::Scalar(_) => String::new(),
-        };
+        let Param::Tensor(tensor) = host.params[arg % host.params.len()] else { unreachable!("a result is a tensor") };
+        let shape = &machine.plan.shapes[tensor][usize::from(machine.plan.is_ranked(tensor))..];
+        let indices = coordinates(byte, program.tensors[tensor].dtype, shape);
+        let indices: Vec<String> = indices.iter().map(i64::to_string).collect();
+        let name = format!("{}[{}]", self.text.tensor(tensor), indices.join(", "));
         let notes = shown.other.map(|op| format!("the other op: {}", self.at(machine, op)));
         let sums = machine.unordered_sums.is_some();
         Parts {
-            message: format!("{name} of rank {part} depends on the schedule, from byte {byte} on"),
+            message: format!("{name} of rank {part} depends on the schedule"),
             notes: notes.into_iter().collect(),
             hint: if sums { "floats round differently in another order: add them up at the receiver" } else { "" },
         }

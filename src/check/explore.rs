@@ -8,18 +8,18 @@ use super::machine::{Machine, Stop};
 use super::options::{Explore, Schedule};
 use super::plan::Plan;
 use super::reduce::Tree;
-use super::rng::Rng;
 use super::task::Thread;
 use super::{Finding, Report, rules};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::Severity;
+use crate::random::Random;
 
 /// Steps of a run up to which all its schedules may be few.
 const SMALL: usize = 400;
 
 /// Chooses the next step.
 enum Chooser {
-    Random(Rng),
+    Random(Random),
     Pct(Pct),
     Choices(std::vec::IntoIter<u16>),
 }
@@ -27,7 +27,7 @@ enum Chooser {
 /// Priorities: the possible block with the highest one goes on. At a few points the one that would go on becomes the
 /// last.
 struct Pct {
-    rng: Rng,
+    random: Random,
     priorities: HashMap<Thread, u64>,
     /// Of the ranks, where all blocks of one go together.
     ranks: Option<Vec<u64>>,
@@ -39,30 +39,30 @@ struct Pct {
 impl Chooser {
     fn new(schedule: &Schedule, nranks: usize) -> Self {
         match schedule {
-            Schedule::Random(seed) => Chooser::Random(Rng::new(*seed)),
+            Schedule::Random(seed) => Chooser::Random(Random::new(*seed)),
             Schedule::Pct(seed) => {
-                let mut rng = Rng::new(!seed);
-                let ranks = (rng.below(2) == 0).then(|| (0..nranks).map(|_| rng.next() >> 8).collect());
-                let count = rng.below(4);
+                let mut random = Random::new(!seed);
+                let ranks = (random.below(2) == 0).then(|| (0..nranks).map(|_| random.any() >> 8).collect());
+                let count = random.below(4);
                 // Programs have a few steps or thousands: the points are as likely at any order of magnitude.
-                let changes = (0..count).map(|_| rng.next() >> (64 - 12 + rng.below(10))).collect();
-                Chooser::Pct(Pct { rng, priorities: HashMap::new(), ranks, changes, steps: 0, lowest: 1 << 20 })
+                let changes = (0..count).map(|_| random.any() >> (64 - 12 + random.below(10))).collect();
+                Chooser::Pct(Pct { random, priorities: HashMap::new(), ranks, changes, steps: 0, lowest: 1 << 20 })
             }
             Schedule::Choices(choices) => Chooser::Choices(choices.clone().into_iter()),
         }
     }
 
     /// A generator for where remote writes land.
-    fn landings(schedule: &Schedule) -> Option<Rng> {
+    fn landings(schedule: &Schedule) -> Option<Random> {
         match schedule {
-            Schedule::Random(seed) | Schedule::Pct(seed) => Some(Rng::new(seed ^ 0x5bd1_e995)),
+            Schedule::Random(seed) | Schedule::Pct(seed) => Some(Random::new(seed ^ 0x5bd1_e995)),
             Schedule::Choices(_) => None,
         }
     }
 
     fn choose(&mut self, machine: &Machine, possible: &[usize]) -> usize {
         match self {
-            Chooser::Random(rng) => rng.below(possible.len()),
+            Chooser::Random(random) => random.below(possible.len()),
             Chooser::Choices(choices) => choices.next().map_or(0, usize::from).min(possible.len() - 1),
             Chooser::Pct(pct) => pct.choose(machine, possible),
         }
@@ -85,7 +85,7 @@ impl Pct {
         let priority = |&at: &usize| {
             let key = machine.block(possible[at]).key;
             *self.priorities.entry(key).or_insert_with(|| {
-                let own = self.rng.next() >> 8 | 1 << 40;
+                let own = self.random.any() >> 8 | 1 << 40;
                 self.ranks.as_ref().map_or(own, |ranks| ranks[key.0] << 4 | 1 << 40 | own & 0xf)
             })
         };

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use half::{bf16, f16};
-
 use super::Arg;
+use super::value::{Value, cast, encode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::extent::{ExtentData, Known};
 use crate::ir::program::Param;
 use crate::ir::{DType, Dim, Extent, OpKind, Program, ScalarType};
+use crate::random::mix;
 
 /// The extent of a dimension that no given tensor binds.
 pub const UNBOUND_EXTENT: i64 = 4;
@@ -331,39 +331,22 @@ impl Filler {
                 stream.into_iter().fold(mix(self.seed), |state, next| mix(state ^ next))
             }
         };
-        match dtype {
-            DType::F32 => part.extend(((value % 1021) as f32).to_ne_bytes()),
-            DType::F16 => part.extend(f16::from_f32((value % 31) as f32).to_ne_bytes()),
-            DType::BF16 => part.extend(bf16::from_f32((value % 31) as f32).to_ne_bytes()),
-            DType::F8E4M3 => part.push(small_float((value % 7) as u8, 7, 3)),
-            DType::F8E5M2 => part.push(small_float((value % 7) as u8, 15, 2)),
-            DType::Bool => part.push(value as u8 & 1),
-            DType::I8 | DType::U8 => part.push(value as u8),
-            DType::I16 | DType::U16 => part.extend((value as u16).to_ne_bytes()),
-            DType::I32 | DType::U32 => part.extend((value as u32).to_ne_bytes()),
-            DType::I64 | DType::U64 => part.extend(value.to_ne_bytes()),
-        }
+        // Floats are numbers that their type has.
+        let value = match dtype {
+            DType::F32 => value % 1021,
+            DType::F16 | DType::BF16 => value % 31,
+            DType::F8E4M3 | DType::F8E5M2 => value % 7,
+            DType::Bool => value % 2,
+            _ => value,
+        };
+        part.extend(encode(cast(Value::Int(value.into()), DType::U64, dtype), dtype));
     }
-}
-
-/// The float of 8 bits that is this number, of no more bits than its mantissa has.
-fn small_float(value: u8, bias: u8, mantissa: u8) -> u8 {
-    match value.checked_ilog2() {
-        None => 0,
-        Some(exponent) => (exponent as u8 + bias) << mantissa | (value << mantissa >> exponent) & ((1 << mantissa) - 1),
-    }
-}
-
-/// The output function of SplitMix64.
-fn mix(state: u64) -> u64 {
-    let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 #[cfg(test)]
 mod tests {
+    use half::f16;
+
     use super::*;
     use crate::ir::parse::parse;
 
@@ -475,13 +458,5 @@ host (xs: tensor[world, n, 2] i32 in, w: tensor[n * 2] f16 in, ys: tensor[world,
         assert_eq!(count(1, 5), "5 arguments are given, the program takes 6 (xs, w, ys, epoch, s, on)");
         let message = "12 arguments are given, the program takes 6 (xs, w, ys, epoch, s, on), or 18 for 3 launches";
         assert_eq!(count(3, 12), message);
-    }
-
-    #[test]
-    fn small_floats_are_those_numbers() {
-        let e4m3: Vec<u8> = (0..7).map(|value| small_float(value, 7, 3)).collect();
-        assert_eq!(e4m3, [0, 0x38, 0x40, 0x44, 0x48, 0x4a, 0x4c]);
-        let e5m2: Vec<u8> = (0..7).map(|value| small_float(value, 15, 2)).collect();
-        assert_eq!(e5m2, [0, 0x3c, 0x40, 0x42, 0x44, 0x45, 0x46]);
     }
 }

@@ -14,7 +14,6 @@ use super::host::{Launch, launch};
 use super::memory::{Landing, Memory, Piece};
 use super::plan::Plan;
 use super::registers::{MOST_WORK, Next, Registers};
-use super::rng::Rng;
 use super::shadow::{Access, Race};
 use super::signal::{Awaited, Cell, History, Seen};
 use super::task::{At, Block, Instance, Thread, Who};
@@ -22,6 +21,7 @@ use super::value::Value;
 use crate::ir::op::MAX_WAITERS;
 use crate::ir::{DType, Op, OpKind, Task};
 use crate::passes::task_graph::Dep;
+use crate::random::Random;
 
 /// Why a run does not go on.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +123,7 @@ pub struct Machine<'p> {
     /// Two additions of floats in no order.
     pub unordered_sums: Option<(Access, Access)>,
     pub stop: Option<Stop>,
-    pub rng: Option<Rng>,
+    pub random: Option<Random>,
     pub footprint: Footprint,
     ranks: Vec<Rank>,
     launches: Vec<Launch>,
@@ -140,7 +140,7 @@ pub struct Machine<'p> {
 
 impl<'p> Machine<'p> {
     /// A run before its first step. With a generator, remote writes land at random.
-    pub fn new(plan: &'p Plan<'p>, rng: Option<Rng>) -> Self {
+    pub fn new(plan: &'p Plan<'p>, random: Option<Random>) -> Self {
         let rank = || Rank {
             stage: Stage::Launch,
             launch: 0,
@@ -169,7 +169,7 @@ impl<'p> Machine<'p> {
             odd: Vec::new(),
             unordered_sums: None,
             stop: None,
-            rng,
+            random,
             footprint: Footprint::default(),
             ranks: (0..plan.nranks).map(|_| rank()).collect(),
             launches: Vec::new(),
@@ -607,9 +607,9 @@ impl<'p> Machine<'p> {
 
     /// Lets some remote store land that nothing has drained.
     fn land_some(&mut self, rank: usize) {
-        let Some(rng) = &mut self.rng else { return };
+        let Some(random) = &mut self.random else { return };
         let landings = &mut self.ranks[rank].landings;
-        if !landings.is_empty() && rng.below(4) == 0 {
+        if !landings.is_empty() && random.below(4) == 0 {
             let landing = landings.remove(0);
             self.land(&landing);
         }

@@ -17,7 +17,6 @@ mod options;
 mod plan;
 mod reduce;
 mod registers;
-mod rng;
 pub mod rules;
 mod shadow;
 mod signal;

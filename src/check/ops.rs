@@ -289,7 +289,7 @@ impl Machine<'_> {
     fn write(&mut self, block: &mut Block, op: Op, to: &Part, bytes: Vec<u8>, atomic: Atomic, dst: Tensor) {
         let adds = (atomic == Atomic::Add).then_some(self.plan.program.tensors[dst].dtype);
         let landing = Landing { piece: to.piece, ranges: to.ranges.clone(), bytes, adds, lazy: self.is_lazy(op) };
-        if to.remote && self.rng.as_mut().is_none_or(|rng| rng.below(2) == 0) {
+        if to.remote && self.random.as_mut().is_none_or(|random| random.below(2) == 0) {
             block.landings.push(landing);
         } else {
             self.land(&landing);
@@ -329,7 +329,7 @@ impl Machine<'_> {
         };
         let mut landings = std::mem::take(&mut block.landings);
         while !landings.is_empty() {
-            let next = self.rng.as_mut().map_or(0, |rng| rng.below(landings.len()));
+            let next = self.random.as_mut().map_or(0, |random| random.below(landings.len()));
             self.land(&landings.remove(next));
         }
         if let Some(stores) = block.stores {

@@ -208,3 +208,29 @@ pub fn reduce(op: ReduceOp, dtype: DType, line: &[Value]) -> Value {
     let all = line.iter().copied().reduce(|a, b| tile_op(op, wide, a, b).expect("no division"));
     wrap(all.expect("a tile has elements"), dtype)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_floats_are_those_numbers() {
+        let e4m3: Vec<u8> = (0..7).map(|value| nearest_small_float(value as f32, DType::F8E4M3)).collect();
+        assert_eq!(e4m3, [0, 0x38, 0x40, 0x44, 0x48, 0x4a, 0x4c]);
+        let e5m2: Vec<u8> = (0..7).map(|value| nearest_small_float(value as f32, DType::F8E5M2)).collect();
+        assert_eq!(e5m2, [0, 0x3c, 0x40, 0x42, 0x44, 0x45, 0x46]);
+    }
+
+    #[test]
+    fn floats_of_8_bits_round_to_the_nearest() {
+        for dtype in [DType::F8E4M3, DType::F8E5M2] {
+            for bits in (0..=255u8).filter(|&bits| !small_float(bits, dtype).is_nan()) {
+                assert_eq!(nearest_small_float(small_float(bits, dtype), dtype), bits, "{dtype} {bits:#x}");
+            }
+        }
+        assert_eq!(nearest_small_float(1e9, DType::F8E4M3), 0x7e, "saturates");
+        assert_eq!(nearest_small_float(-1e9, DType::F8E5M2), 0xfc, "overflows");
+        assert_eq!(nearest_small_float(17.0, DType::F8E4M3), nearest_small_float(16.0, DType::F8E4M3), "the even one");
+        assert!(small_float(nearest_small_float(f32::NAN, DType::F8E5M2), DType::F8E5M2).is_nan());
+    }
+}

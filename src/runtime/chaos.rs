@@ -10,6 +10,7 @@ use std::thread::{sleep, yield_now};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::random::mix;
 
 /// Seed of worlds whose options have none.
 const VARIABLE: &str = "PLD_CHAOS";
@@ -123,14 +124,6 @@ impl Chaos {
             self.slept.fetch_add(begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
     }
-}
-
-/// The finaliser of splitmix64: any change of the input changes half of the output.
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]
