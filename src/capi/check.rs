@@ -332,7 +332,7 @@ impl check::Functions for Engine {
         let (_, name, callback) = self.functions.iter().rfind(|(name, ..)| name == call.name)?;
         let mut copies: SmallVec<[Aligned; 8]> = tensors.iter().map(|view| Aligned::of(view.bytes)).collect();
         let view = |(view, copy): (&check::View, &mut Aligned)| View {
-            data: copy.bytes().as_mut_ptr().wrapping_add(view.offset).cast(),
+            data: copy.bytes().as_mut_ptr().cast(),
             dtype: view.dtype as u32,
             ndims: view.shape.len() as u32,
             shape: view.shape.as_ptr(),

@@ -281,7 +281,7 @@ impl<'p> Writer<'p> {
         let program = machine.plan.program;
         let host = program.host.as_ref().expect("a program that ran has a host driver");
         let Param::Tensor(tensor) = host.params[arg % host.params.len()] else { unreachable!("a result is a tensor") };
-        let shape = &machine.plan.shapes[tensor][usize::from(machine.plan.is_ranked(tensor))..];
+        let shape = &machine.plan.shapes[tensor][usize::from(program.is_sliced(tensor))..];
         let indices = coordinates(byte, program.tensors[tensor].dtype, shape);
         let indices: Vec<String> = indices.iter().map(i64::to_string).collect();
         let name = format!("{}[{}]", self.text.tensor(tensor), indices.join(", "));

@@ -1,13 +1,11 @@
 //! Arguments of the host driver for every launch: what the caller gives, and what is made up.
 
-use std::collections::HashSet;
-
 use super::Arg;
 use super::value::{Value, cast, encode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::extent::{ExtentData, Known};
 use crate::ir::program::Param;
-use crate::ir::{DType, Dim, Extent, OpKind, Program, ScalarType};
+use crate::ir::{DType, Dim, Extent, Program, ScalarType};
 use crate::random::mix;
 
 /// The extent of a dimension that no given tensor binds.
@@ -118,17 +116,11 @@ enum Kind {
 
 fn parameters(program: &Program) -> Vec<Parameter> {
     let Some(host) = &program.host else { return Vec::new() };
-    let mut sliced = HashSet::new();
-    program.walk(host.body, &mut |op| {
-        if let OpKind::SliceRank { src, .. } = &program.ops[op].kind {
-            sliced.insert(*src);
-        }
-    });
     let parameter = |(index, param): (usize, &Param)| {
         let (name, kind) = match *param {
             Param::Scalar(s) => (&program.scalars[s].name, Kind::Scalar(program.scalars[s].ty)),
             Param::Tensor(t) => {
-                let (data, ranked) = (&program.tensors[t], sliced.contains(&t));
+                let (data, ranked) = (&program.tensors[t], program.is_sliced(t));
                 let shape = data.shape.iter().skip(ranked.into()).copied().collect();
                 (&data.name, Kind::Tensor { dtype: data.dtype, shape, ranked })
             }

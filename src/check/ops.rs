@@ -490,7 +490,7 @@ impl Machine<'_> {
                 })
                 .collect();
             let whole = |&(arg, tensor): &(usize, Tensor)| {
-                let parts = if plan.is_ranked(tensor) { plan.nranks } else { 1 };
+                let parts = if plan.program.is_sliced(tensor) { plan.nranks } else { 1 };
                 (tensor, (0..parts).flat_map(|part| self.memory.argument(arg, part)).copied().collect())
             };
             let mut copies: Vec<(Tensor, Vec<u8>)> = numbers.iter().map(whole).collect();
@@ -499,7 +499,7 @@ impl Machine<'_> {
                 Some(Err(status)) => _ = self.stop.get_or_insert(Stop::Callback(*op, None, status)),
                 Some(Ok(())) => {
                     for (&(arg, tensor), (_, bytes)) in numbers.iter().zip(&copies) {
-                        let parts = if plan.is_ranked(tensor) { plan.nranks } else { 1 };
+                        let parts = if plan.program.is_sliced(tensor) { plan.nranks } else { 1 };
                         for part in 0..parts {
                             let size = bytes.len() / parts;
                             self.memory.argument_mut(arg, part).copy_from_slice(&bytes[part * size..][..size]);
@@ -519,7 +519,7 @@ fn call(plan: &Plan, about: Call, copies: &mut [(Tensor, Vec<u8>)], scalars: &[P
         let mut strides = shape.clone();
         let mut stride = 1;
         strides.iter_mut().rev().for_each(|extent| stride *= std::mem::replace(extent, stride));
-        PassedView { bytes: bytes.as_mut_slice(), offset: 0, dtype, shape, strides }
+        PassedView { bytes: bytes.as_mut_slice(), dtype, shape, strides }
     });
     plan.options.functions?.call(about, &mut views.collect::<Vec<_>>(), scalars)
 }

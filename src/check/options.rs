@@ -143,10 +143,8 @@ impl FromStr for Schedule {
 
 /// A tensor as one of the engine's functions sees it: a private copy of one rank's memory.
 pub struct View<'a> {
-    /// The elements.
+    /// The elements, packed.
     pub bytes: &'a mut [u8],
-    /// Bytes from the beginning of `bytes` to the first element.
-    pub offset: usize,
     /// A [`crate::ir::DType`].
     pub dtype: crate::ir::DType,
     /// Extents, outermost first.

@@ -191,7 +191,7 @@ impl<'p> Plan<'p> {
             let (right, bytes) = match param {
                 Param::Scalar(_) => (matches!(arg, Arg::Bits(_)), 0),
                 Param::Tensor(tensor) => {
-                    let ranked = self.is_ranked(tensor);
+                    let ranked = self.program.is_sliced(tensor);
                     let elements: i64 = self.shapes[tensor].iter().skip(usize::from(ranked)).product();
                     let bytes = (elements * self.program.tensors[tensor].dtype.size()) as usize;
                     let right = match arg {
@@ -213,11 +213,6 @@ impl<'p> Plan<'p> {
             }
         }
         Ok(())
-    }
-
-    /// A host tensor is given in parts, one a rank.
-    pub fn is_ranked(&self, tensor: Tensor) -> bool {
-        self.program.ops.values().any(|op| matches!(op.kind, OpKind::SliceRank { src, .. } if src == tensor))
     }
 
     /// The first argument of a launch.

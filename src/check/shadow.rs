@@ -105,16 +105,20 @@ impl Shadow {
 
     /// The last write of a byte.
     pub fn last_write(&self, byte: usize) -> Option<Access> {
-        let (_, (end, accesses)) = self.parts.range(..=byte).next_back()?;
-        let writes = |access: &&Access| access.does.is_write();
-        if byte < *end { accesses.iter().rev().find(writes).copied() } else { None }
+        self.at(byte).iter().rev().find(|access| access.does.is_write()).copied()
     }
 
     /// Somebody with this clock comes after a read that knew the write of this time at a byte.
     pub fn is_read(&self, byte: usize, write: Time, clock: &Clock) -> bool {
-        let Some((_, (end, accesses))) = self.parts.range(..=byte).next_back() else { return false };
         let knew = |access: &Access| access.does == Does::Read && access.after.0 == write && clock.covers(access.time);
-        byte < *end && accesses.iter().any(knew)
+        self.at(byte).iter().any(knew)
+    }
+
+    fn at(&self, byte: usize) -> &[Access] {
+        match self.parts.range(..=byte).next_back() {
+            Some((_, (end, accesses))) if byte < *end => accesses,
+            _ => &[],
+        }
     }
 
     /// Makes a part begin at `at`, if one spans it.

@@ -264,6 +264,11 @@ impl Program {
         tensor == whole
     }
 
+    /// A host tensor is given in parts: some op takes one rank's part of it.
+    pub fn is_sliced(&self, tensor: Tensor) -> bool {
+        self.ops.values().any(|op| matches!(op.kind, OpKind::SliceRank { src, .. } if src == tensor))
+    }
+
     /// The tensor is symmetric memory: a window, or part of one.
     pub fn is_window(&self, tensor: Tensor) -> bool {
         matches!(self.tensors[self.root(tensor)].def, TensorDef::Window(..) | TensorDef::View(_))

@@ -148,7 +148,7 @@ impl Functions for Engine {
         let numbers = &tensors[0];
         assert_eq!(numbers.dtype, DType::I32);
         let len = numbers.shape.iter().product::<i64>() as usize;
-        let bytes = &numbers.bytes[numbers.offset..][..len * 4];
+        let bytes = &numbers.bytes[..len * 4];
         let negative = bytes.chunks_exact(4).any(|b| i32::from_le_bytes(b.try_into().expect("four bytes")) < 0);
         Some(if negative { Err(1) } else { Ok(()) })
     }

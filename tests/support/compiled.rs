@@ -52,7 +52,7 @@ unsafe extern "C" fn call(context: *const CallbackContext, function: *mut c_void
             let strides = std::slice::from_raw_parts(view.strides, view.ndims as usize).to_vec();
             let len = (shape.iter().product::<i64>() * dtype.size()) as usize;
             let bytes = std::slice::from_raw_parts_mut(view.data.cast::<u8>(), len);
-            tensors.push(check::View { bytes, offset: 0, dtype, shape, strides });
+            tensors.push(check::View { bytes, dtype, shape, strides });
         }
         let words = std::slice::from_raw_parts(context.scalars, context.nscalars);
         let scalar = |(&word, ty): (&i64, &ScalarType)| match ty {

@@ -129,7 +129,7 @@ impl Functions for Kernels {
 
 fn place<const N: usize>(view: &View, index: i64) -> Option<std::ops::Range<usize>> {
     let inside = (0..view.shape.iter().product()).contains(&index);
-    let begin = view.offset + usize::try_from(index).ok()? * N;
+    let begin = usize::try_from(index).ok()? * N;
     inside.then_some(begin..begin + N)
 }
 
