@@ -370,6 +370,7 @@ mod tests {
     use std::collections::HashSet;
 
     use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
 
     use super::*;
     use crate::codegen::cpu::abi::{Exit, Frame};
@@ -423,7 +424,12 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: 300,
+            failure_persistence: None,
+            rng_seed: RngSeed::Fixed(5),
+            ..ProptestConfig::default()
+        })]
 
         /// A block only runs when all that its task conflicts with or names has ended, and in the end all have run.
         #[test]
