@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::options::{Arg, Options};
 use super::value::Value;
 use crate::error::{Error, Result};
-use crate::ir::effects::{Access as Does, Effect, Place, Span, effects};
+use crate::ir::effects::{Access as Does, Effect, Peers, Place, Span, effects};
 use crate::ir::extent::Known;
 use crate::ir::op::Dims;
 use crate::ir::program::{Param, ScalarDef, TensorDef};
@@ -140,6 +140,11 @@ impl<'p> Plan<'p> {
                     Span::Shape(shape) => Reach::Numbers(shape.iter().map(|&extent| self.extent(extent)).collect()),
                     Span::Dims(dims) => Reach::Scalars(dims),
                     Span::Whole => Reach::Whole,
+                };
+                let peer = match peer {
+                    None => None,
+                    Some(Peers::One(peer)) => Some(peer),
+                    Some(Peers::Range(_)) => todo!("get_reduce"),
                 };
                 Some(Touch { does: access, tensor, peer, at, reach })
             }

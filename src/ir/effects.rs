@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::entity::{Array, Scalar, Tensor, Tile, Var};
 use super::extent::Shape;
-use super::op::{CallbackArg, Dims, Expr, OpKind, TaskOptions, TileOrScalar};
+use super::op::{CallbackArg, Dims, Expr, OpKind, PeerRange, TaskOptions, TileOrScalar};
 use super::program::Program;
 use super::types::{Atomic, Direction, NotifyOp};
 
@@ -24,6 +24,8 @@ pub enum Scope {
     EntryOrInCore,
     /// Inside a task.
     InCore,
+    /// Inside a task, or in the host driver.
+    InCoreOrHost,
 }
 
 /// What is done to a place.
@@ -56,6 +58,15 @@ pub enum Span {
     Whole,
 }
 
+/// The ranks whose memory an op touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peers {
+    /// One.
+    One(Scalar),
+    /// Several.
+    Range(PeerRange),
+}
+
 /// A place that an op touches.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
@@ -63,8 +74,8 @@ pub enum Place {
     Memory {
         /// The tensor.
         tensor: Tensor,
-        /// The rank whose memory it is; none for this rank.
-        peer: Option<Scalar>,
+        /// The ranks whose memory it is; none for this rank.
+        peer: Option<Peers>,
         /// Where the part begins; empty with [`Span::Whole`].
         at: Dims,
         /// How far it reaches.
@@ -109,7 +120,8 @@ pub fn scope(op: &OpKind) -> Scope {
         | OpKind::For { .. }
         | OpKind::If { .. } => Scope::Anywhere,
         OpKind::Task { .. } | OpKind::Extern { .. } | OpKind::Manual { .. } => Scope::Entry,
-        OpKind::Slice { .. } => Scope::EntryOrInCore,
+        OpKind::Slice { .. } | OpKind::Flatten { .. } => Scope::EntryOrInCore,
+        OpKind::Collective(_) => Scope::InCoreOrHost,
         OpKind::Read { .. }
         | OpKind::Write { .. }
         | OpKind::Load { .. }
@@ -121,6 +133,9 @@ pub fn scope(op: &OpKind) -> Scope {
         | OpKind::Reduce { .. }
         | OpKind::Put { .. }
         | OpKind::Get { .. }
+        | OpKind::GetReduce { .. }
+        | OpKind::Require { .. }
+        | OpKind::Agree { .. }
         | OpKind::RemoteLoad { .. }
         | OpKind::RemoteStore { .. }
         | OpKind::Notify { .. }
@@ -142,10 +157,12 @@ pub fn effects(program: &Program, op: &OpKind) -> SmallVec<[Effect; 3]> {
     let tile = |access, t: Tile| Effect { access, place: Place::Tile(t) };
     let var = |access, v: Var| Effect { access, place: Place::Var(v) };
     let array = |access, a: Array| Effect { access, place: Place::Array(a) };
-    let memory = |access, tensor: Tensor, peer: Option<Scalar>, at: &Dims, span: Span| Effect {
+    let of = |access, tensor: Tensor, peer: Option<Peers>, at: &Dims, span: Span| Effect {
         access,
         place: Place::Memory { tensor, peer, at: at.clone(), span },
     };
+    let memory =
+        |access, tensor, peer: Option<Scalar>, at: &Dims, span| of(access, tensor, peer.map(Peers::One), at, span);
     let whole = |access, tensor, peer| memory(access, tensor, peer, &Dims::new(), Span::Whole);
     let shape = |t: Tile| Span::Shape(program.tiles[t].shape.clone());
     let landing = |atomic| if atomic == Atomic::Add { Accumulate } else { Write };
@@ -180,6 +197,20 @@ pub fn effects(program: &Program, op: &OpKind) -> SmallVec<[Effect; 3]> {
             ],
             None => smallvec![whole(Read, *src, Some(*peer)), whole(Write, *dst, None)],
         },
+        OpKind::GetReduce { dst, src, peers, region, .. } => {
+            let peers = Some(Peers::Range(*peers));
+            match region {
+                Some(r) => smallvec![
+                    of(Read, *src, peers, &r.src, Span::Dims(r.shape.clone())),
+                    memory(Write, *dst, None, &r.dst, Span::Dims(r.shape.clone())),
+                ],
+                None => smallvec![of(Read, *src, peers, &Dims::new(), Span::Whole), whole(Write, *dst, None)],
+            }
+        }
+        // What other ranks do to the windows of this one, they do between its beginning and its end.
+        OpKind::Collective(collective) => {
+            collective.operands().into_iter().map(|(tensor, access)| whole(access, tensor, None)).collect()
+        }
         OpKind::RemoteLoad { dst, src, peer, at } => {
             smallvec![memory(Read, *src, Some(*peer), at, shape(*dst)), tile(Write, *dst)]
         }
@@ -201,6 +232,9 @@ pub fn effects(program: &Program, op: &OpKind) -> SmallVec<[Effect; 3]> {
         | OpKind::If { .. }
         | OpKind::Manual { .. }
         | OpKind::Slice { .. }
+        | OpKind::Flatten { .. }
+        | OpKind::Require { .. }
+        | OpKind::Agree { .. }
         | OpKind::Domain { .. }
         | OpKind::AllocWindow { .. }
         | OpKind::Window { .. }

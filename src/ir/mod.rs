@@ -7,6 +7,7 @@
 //! What an op reads, writes and signals stands in [`effects`] and nowhere else.
 
 pub mod builder;
+pub mod collective;
 pub mod diagnostic;
 pub mod effects;
 pub mod entity;
@@ -21,11 +22,15 @@ pub mod syntax;
 pub mod types;
 
 pub use builder::Builder;
+pub use collective::{AllToAllV, Collective, CollectiveKind};
 pub use diagnostic::{Code, Diagnostic, Severity};
 pub use entity::{Array, Block, Buffer, Dim, Domain, Entry, Extent, File, Op, Scalar, Task, Tensor, Tile, Var};
 pub use fault::FaultKind;
-pub use op::{CallbackArg, Expr, Grid, OpKind, Operand, Predicate, Region, Staging, TaskOptions, TileOrScalar};
+pub use op::{
+    CallbackArg, Expr, Grid, OpKind, Operand, PeerRange, Predicate, Region, Staging, TaskOptions, TileOrScalar,
+};
 pub use program::{Loc, Program};
 pub use types::{
-    Atomic, BinaryOp, DType, Direction, NotifyOp, ReduceAxis, ReduceOp, ScalarType, TileOp, UnaryOp, WaitCmp,
+    Atomic, BinaryOp, Combine, DType, Direction, Mode, NotifyOp, ReduceAxis, ReduceOp, ScalarType, TileOp, UnaryOp,
+    WaitCmp,
 };

@@ -2,8 +2,9 @@
 
 use smallvec::SmallVec;
 
+use super::collective::Collective;
 use super::entity::{Array, Block, Buffer, Domain, Entry, Scalar, Task, Tensor, Tile, Var};
-use super::types::{Atomic, BinaryOp, Direction, NotifyOp, ReduceAxis, ReduceOp, TileOp, UnaryOp, WaitCmp};
+use super::types::{Atomic, BinaryOp, Combine, Direction, NotifyOp, ReduceAxis, ReduceOp, TileOp, UnaryOp, WaitCmp};
 
 /// Most deferred waits of one task.
 pub const MAX_CONDITIONS: i64 = 64;
@@ -58,6 +59,16 @@ pub struct Region {
     pub src: Dims,
     /// Its extents.
     pub shape: Dims,
+}
+
+/// Ranks of a domain, from the first up to but without the end: at least one and at most all, counted on from rank 0
+/// behind the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerRange {
+    /// A rank.
+    pub first: Scalar,
+    /// The first one plus their number.
+    pub end: Scalar,
 }
 
 /// How a transfer is staged on targets that move it through on-chip memory; never changes the result.
@@ -165,6 +176,8 @@ pub enum OpKind {
     Extern { task: Task, blocks: Option<Scalar>, args: Vec<CallbackArg>, options: Box<TaskOptions> },
     /// Tasks in `body` wait for their `deps` only.
     Manual { body: Block },
+    /// All elements of a packed tensor, in one dimension.
+    Flatten { dst: Tensor, src: Tensor },
     /// A view of part of a tensor.
     Slice { dst: Tensor, src: Tensor, at: Dims },
 
@@ -190,6 +203,13 @@ pub enum OpKind {
     /// `dst = op of src along axis`.
     Reduce { op: ReduceOp, axis: ReduceAxis, dst: Tile, src: Tile },
 
+    // InCore: what must hold.
+    /// Ends the launch on every rank unless `a cmp b`; `peer` is the rank that it is about.
+    Require { cmp: BinaryOp, a: Scalar, b: Scalar, peer: Option<Scalar> },
+    /// Ends the launch on every rank unless `theirs`, which `peer` has sent, is `mine`: the number of what this rank
+    /// does, which `label` names.
+    Agree { label: String, theirs: Scalar, mine: Scalar, peer: Scalar },
+
     // InCore: other ranks.
     /// Moves `src` of this rank into the window `dst` of `peer`.
     Put { dst: Tensor, peer: Scalar, src: Tensor, region: Option<Region>, atomic: Atomic, staging: Staging },
@@ -197,6 +217,9 @@ pub enum OpKind {
     Get { dst: Tensor, src: Tensor, peer: Scalar, region: Option<Region>, staging: Staging },
     /// `dst = src[at]` of `peer`.
     RemoteLoad { dst: Tile, src: Tensor, peer: Scalar, at: Dims },
+    /// `dst` becomes the combination of the window `src` of the ranks `peers`, in their order; `dst` may be `src` of this
+    /// rank.
+    GetReduce { op: Combine, dst: Tensor, src: Tensor, peers: PeerRange, region: Option<Region> },
     /// `src -> dst[at]` of `peer`.
     RemoteStore { src: Tile, dst: Tensor, peer: Scalar, at: Dims, atomic: Atomic },
     /// Changes the signal cell `window[at]` of `peer`; publishes all that the task wrote before.
@@ -205,6 +228,10 @@ pub enum OpKind {
     Wait { window: Tensor, at: Dims, expected: Scalar, cmp: WaitCmp },
     /// Ends the task only when this rank's cell `window[at]` is `expected` or more; blocks nobody.
     DeferWait { window: Tensor, at: Dims, expected: Scalar },
+
+    // InCore or host driver.
+    /// An exchange of all ranks of a domain.
+    Collective(Box<Collective>),
 
     // Host driver.
     /// Names ranks that share windows.
@@ -253,6 +280,14 @@ impl OpKind {
             OpKind::Reduce { op: ReduceOp::Max, axis: ReduceAxis::Col, .. } => "col_max",
             OpKind::Put { .. } => "put",
             OpKind::Get { .. } => "get",
+            OpKind::GetReduce { op: Combine::Sum, .. } => "get_sum",
+            OpKind::GetReduce { op: Combine::Prod, .. } => "get_prod",
+            OpKind::GetReduce { op: Combine::Max, .. } => "get_max",
+            OpKind::GetReduce { op: Combine::Min, .. } => "get_min",
+            OpKind::Require { .. } => "require",
+            OpKind::Agree { .. } => "agree",
+            OpKind::Flatten { .. } => "flatten",
+            OpKind::Collective(collective) => collective.name(),
             OpKind::RemoteLoad { .. } => "remote_load",
             OpKind::RemoteStore { .. } => "remote_store",
             OpKind::Notify { .. } => "notify",
@@ -326,10 +361,24 @@ impl OpKind {
                     all(&[*peer]);
                 }
             }
+            OpKind::GetReduce { peers, region, .. } => {
+                if let Some(r) = region {
+                    all(&r.dst);
+                    all(&r.src);
+                }
+                all(&[peers.first, peers.end]);
+                all(region.as_ref().map_or(&[], |r| r.shape.as_slice()));
+            }
             OpKind::RemoteLoad { peer, at, .. } | OpKind::RemoteStore { peer, at, .. } => {
                 all(at);
                 all(&[*peer]);
             }
+            OpKind::Require { a, b, peer, .. } => {
+                all(&[*a, *b]);
+                all(peer.as_slice());
+            }
+            OpKind::Agree { theirs, mine, peer, .. } => all(&[*theirs, *mine, *peer]),
+            OpKind::Collective(collective) => all(collective.root().as_slice()),
             OpKind::Notify { peer, at, value, .. } => {
                 all(at);
                 all(&[*peer, *value]);
@@ -360,6 +409,7 @@ impl OpKind {
             }
             OpKind::VarGet { .. }
             | OpKind::Manual { .. }
+            | OpKind::Flatten { .. }
             | OpKind::Copy { .. }
             | OpKind::Cast { .. }
             | OpKind::Tile { b: TileOrScalar::Tile(_), .. }

@@ -83,6 +83,8 @@ pub enum TensorDef {
     Window(Entry, u32),
     /// Part of another tensor of the same entry.
     Slice(Tensor, Dims),
+    /// All elements of another tensor of the same entry, in one dimension.
+    Flat(Tensor),
     /// A tensor parameter of the host driver.
     HostParam(u32, Direction),
     /// A typed view of a buffer, in the host driver.
@@ -248,15 +250,36 @@ pub struct Program {
 impl Program {
     /// The tensor that a chain of slices is part of.
     pub fn root(&self, mut tensor: Tensor) -> Tensor {
+        while let TensorDef::Slice(src, _) | TensorDef::Flat(src) | TensorDef::HostSlice(src, _) =
+            &self.tensors[tensor].def
+        {
+            tensor = *src;
+        }
+        tensor
+    }
+
+    /// The packed tensor whose shape says how far the elements of a tensor lie apart: itself, or what it is a slice of.
+    pub fn packed(&self, mut tensor: Tensor) -> Tensor {
         while let TensorDef::Slice(src, _) | TensorDef::HostSlice(src, _) = &self.tensors[tensor].def {
             tensor = *src;
         }
         tensor
     }
 
+    /// The elements of a tensor follow one another in memory.
+    pub fn is_packed(&self, tensor: Tensor) -> bool {
+        let (shape, whole) = (&self.tensors[tensor].shape, &self.tensors[self.packed(tensor)].shape);
+        // Behind the first dimension that is not a single index, everything is there.
+        let one = |extent: Extent| self.extents.constant(extent) == Some(1);
+        let first = shape.iter().position(|&extent| !one(extent)).unwrap_or(shape.len());
+        shape.len() != whole.len()
+            || shape.iter().zip(whole).skip(first + 1).all(|(&part, &all)| self.extents.same(part, all))
+    }
+
     /// A tensor is another one, or part of it.
     pub fn is_part(&self, mut tensor: Tensor, whole: Tensor) -> bool {
-        while let TensorDef::Slice(src, _) | TensorDef::HostSlice(src, _) = self.tensors[tensor].def
+        while let TensorDef::Slice(src, _) | TensorDef::Flat(src) | TensorDef::HostSlice(src, _) =
+            self.tensors[tensor].def
             && tensor != whole
         {
             tensor = src;

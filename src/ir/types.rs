@@ -321,6 +321,36 @@ named_enum! {
 }
 
 named_enum! {
+    /// How the elements of ranks combine: in the order of the ranks; f16 and bf16 in f32, integers wrap.
+    Combine {
+        /// Sum.
+        Sum = "sum",
+        /// Product.
+        Prod = "prod",
+        /// Maximum.
+        Max = "max",
+        /// Minimum.
+        Min = "min",
+    }
+}
+
+named_enum! {
+    /// The algorithm of a collective; never changes what it means.
+    Mode {
+        /// The library's choice.
+        Auto = "auto",
+        /// Every rank stages what it gives, and takes from all: one synchronisation.
+        Mesh = "mesh",
+        /// Straight between the windows, without staging: two synchronisations. Not for allreduce.
+        Direct = "direct",
+        /// Partial results travel from neighbour to neighbour. For allreduce.
+        Ring = "ring",
+        /// Each rank combines its share of the elements and hands it to all. For allreduce.
+        TwoPhase = "two_phase",
+    }
+}
+
+named_enum! {
     /// Reduction of a tile along one axis.
     ReduceOp {
         /// Sum; f16 and bf16 accumulate in f32.

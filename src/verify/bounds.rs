@@ -4,7 +4,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::ir::effects::{Access, Effect, Place, Span};
+use crate::ir::effects::{Access, Effect, Peers, Place, Span};
 use crate::ir::op::Dims;
 use crate::ir::program::{BufferSize, ScalarDef};
 use crate::ir::{BinaryOp, Buffer, Expr, Extent, Grid, Op, OpKind, Scalar, ScalarType, Tensor};
@@ -69,7 +69,7 @@ pub(super) fn check(cx: &mut Context, here: Position, effects: &[Effect]) {
         _ => {}
     }
     for effect in effects {
-        if let Place::Memory { tensor, peer: Some(peer), .. } = effect.place {
+        if let Place::Memory { tensor, peer: Some(Peers::One(peer)), .. } = effect.place {
             check_peer(cx, here, cx.root(tensor), peer);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use cranelift_entity::SecondaryMap;
 
-use crate::ir::effects::{Place, effects};
+use crate::ir::effects::{Peers, Place, effects};
 use crate::ir::extent::ExtentData;
 use crate::ir::program::{DomainRanks, ScalarDef, TensorDef};
 use crate::ir::{BinaryOp, Buffer, Domain, Entry, Expr, Extent, Op, OpKind, Operand, Scalar, Tensor};
@@ -181,7 +181,7 @@ fn mixed_domains(cx: &mut Context) {
         let mut seen = HashSet::new();
         program.walk(data.body, &mut |op| {
             for effect in effects(program, cx.kind(op)) {
-                if let Place::Memory { tensor, peer: Some(peer), .. } = effect.place
+                if let Place::Memory { tensor, peer: Some(Peers::One(peer)), .. } = effect.place
                     && program.extent_of(cx.original(peer)).is_none()
                     && seen.insert((cx.original(peer), cx.root(tensor)))
                 {

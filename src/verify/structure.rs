@@ -27,6 +27,7 @@ pub(super) fn placement(cx: &mut Context, here: Position) -> bool {
     let fits = match wanted {
         Scope::Anywhere => true,
         Scope::EntryOrInCore => here.scope != Scope::Host,
+        Scope::InCoreOrHost => matches!(here.scope, Scope::InCore | Scope::Host),
         scope => scope == here.scope,
     };
     let name = kind.name();
@@ -38,7 +39,7 @@ pub(super) fn placement(cx: &mut Context, here: Position) -> bool {
         };
         let hint = match (wanted, here.scope) {
             (Scope::InCore, Scope::Host) => "move it into a task of an entry, and dispatch the entry",
-            (Scope::InCore, _) => "put it into a task: at name { ... }",
+            (Scope::InCore | Scope::InCoreOrHost, _) => "put it into a task: at name { ... }",
             (Scope::Entry, Scope::InCore) => "a task cannot hold another one; end the first before it",
             (Scope::Entry | Scope::EntryOrInCore, _) => "move it into an entry, and dispatch the entry",
             (Scope::Host, _) => "move it to the host driver, and pass what it gives as an argument of the dispatch",

@@ -26,6 +26,11 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
             convertible(cx, op, *value, cx.program.vars[*var].ty.dtype(), Thing::Var(*var))
         }
         OpKind::VarGet { .. } | OpKind::Manual { .. } | OpKind::HostTask { .. } => true,
+        OpKind::Flatten { .. }
+        | OpKind::GetReduce { .. }
+        | OpKind::Require { .. }
+        | OpKind::Agree { .. }
+        | OpKind::Collective(_) => true,
         OpKind::Task { grid, options, .. } => task(cx, op, grid.map(|grid| grid.blocks), options),
         OpKind::Extern { blocks, options, .. } => task(cx, op, *blocks, options),
         OpKind::ArrayDef { array, fill } => sizes::array(cx, op, *array) & array_value(cx, op, *array, *fill),

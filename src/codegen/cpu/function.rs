@@ -296,6 +296,10 @@ impl<'c, 'p> Function<'c, 'p> {
             // Named by what uses them.
             OpKind::Domain { .. } | OpKind::AllocWindow { .. } | OpKind::Window { .. } | OpKind::SliceRank { .. } => {}
             OpKind::HostTask { .. } => {}
+            OpKind::Flatten { .. } | OpKind::GetReduce { .. } | OpKind::Require { .. } | OpKind::Agree { .. } => {
+                todo!("collectives")
+            }
+            OpKind::Collective(_) => unreachable!("collectives are written out before"),
         }
         Ok(())
     }

@@ -9,10 +9,11 @@ mod task;
 
 use std::collections::HashSet;
 
+use crate::ir::collective::Collective;
 use crate::ir::diagnostic::{Code, Diagnostic, Severity};
 use crate::ir::entity::*;
 use crate::ir::extent::{DimData, ExtentData, MAX_NODES, Shape};
-use crate::ir::op::{Dims, Expr, OpKind, Region, Staging, TileOrScalar};
+use crate::ir::op::{Dims, Expr, OpKind, PeerRange, Region, Staging, TileOrScalar};
 use crate::ir::program::*;
 use crate::ir::syntax::KEYWORDS;
 use crate::ir::types::*;
@@ -565,6 +566,18 @@ impl Builder {
         dst
     }
 
+    /// All elements of a packed tensor, in one dimension.
+    pub fn flatten(&mut self, src: Tensor) -> Tensor {
+        let TensorData { dtype, shape, .. } = self.program.tensors[src].clone();
+        let sizes: Vec<Scalar> = shape.into_iter().map(|extent| self.size(extent)).collect();
+        let count =
+            sizes.into_iter().reduce(|a, b| self.binary(BinaryOp::Mul, a, b)).expect("a tensor has a dimension");
+        let count = self.extent(count).expect("a product of sizes is a size");
+        let dst = self.tensor(None, dtype, Shape::from_slice(&[count]), TensorDef::Flat(src));
+        self.push(OpKind::Flatten { dst, src });
+        dst
+    }
+
     /// One element.
     pub fn read(&mut self, src: Tensor, at: &[Scalar]) -> Scalar {
         // Storage-only types have no scalar; the verifier refuses the read.
@@ -688,6 +701,27 @@ impl Builder {
     /// Moves data out of a peer's window.
     pub fn get(&mut self, dst: Tensor, peer: Scalar, src: Tensor, region: Option<Region>, staging: Staging) {
         self.push(OpKind::Get { dst, src, peer, region, staging });
+    }
+
+    /// Combines the windows of several ranks.
+    pub fn get_reduce(&mut self, op: Combine, dst: Tensor, peers: PeerRange, src: Tensor, region: Option<Region>) {
+        self.push(OpKind::GetReduce { op, dst, src, peers, region });
+    }
+
+    /// Ends the launch unless `a cmp b`; `peer` is the rank that it is about.
+    pub fn require(&mut self, cmp: BinaryOp, a: Scalar, b: Scalar, peer: Option<Scalar>) {
+        self.push(OpKind::Require { cmp, a, b, peer });
+    }
+
+    /// Ends the launch unless what `peer` says it does is what this rank does.
+    pub fn agree(&mut self, label: &str, theirs: Scalar, mine: Scalar, peer: Scalar) {
+        self.check_label("call", label);
+        self.push(OpKind::Agree { label: label.into(), theirs, mine, peer });
+    }
+
+    /// An exchange of all ranks of a domain.
+    pub fn collective(&mut self, collective: Collective) {
+        self.push(OpKind::Collective(Box::new(collective)));
     }
 
     /// Part of a peer's window as a tile.

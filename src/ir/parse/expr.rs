@@ -76,8 +76,13 @@ impl<'t> Parser<'t> {
         Ok(self.builder.unary(op, operand))
     }
 
+    /// One side of a comparison.
+    pub(super) fn side(&mut self) -> Parsed<Scalar> {
+        self.nested(|p| p.infix(Precedence::Sum))
+    }
+
     /// A literal, name, element, call, or anything in parentheses.
-    fn primary(&mut self) -> Parsed<Scalar> {
+    pub(super) fn primary(&mut self) -> Parsed<Scalar> {
         let at = self.at;
         match self.token {
             Token::Int(value) => {

@@ -3,6 +3,7 @@
 //! A mistake ends its statement; reading goes on at the next line, so that one run reports several. What could not be
 //! read leaves names without a meaning, and these are not reported again.
 
+mod collective;
 mod expr;
 pub mod mistake;
 mod stmt;

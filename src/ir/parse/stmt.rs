@@ -5,26 +5,39 @@ use super::{Meaning, Parsed, Parser, Reported};
 use crate::ir::builder::MAX_NESTING;
 use crate::ir::entity::{Domain, Tensor, Tile};
 use crate::ir::lex::{Position, Token, clip};
-use crate::ir::op::{Dims, Operand, Region, Staging, TileOrScalar};
+use crate::ir::op::{Dims, Operand, PeerRange, Region, Staging, TileOrScalar};
 use crate::ir::program::{BufferSize, DomainRanks};
 use crate::ir::syntax::KEYWORDS;
-use crate::ir::types::{Atomic, NotifyOp, ReduceAxis, ReduceOp, TileOp, WaitCmp};
+use crate::ir::types::{Atomic, Combine, NotifyOp, ReduceAxis, ReduceOp, TileOp, WaitCmp};
 
 /// Words that begin a statement.
 const STATEMENTS: &[&str] = &[
+    "agree",
+    "all_to_all",
+    "all_to_all_v",
+    "allgather",
+    "allreduce",
     "at",
+    "barrier",
+    "broadcast",
     "defer_wait",
     "dispatch",
     "extern",
     "for",
     "get",
+    "get_max",
+    "get_min",
+    "get_prod",
+    "get_sum",
     "host_task",
     "if",
     "manual",
     "notify",
     "put",
     "ranks",
+    "reduce_scatter",
     "remote_store",
+    "require",
     "spmd",
     "store",
     "wait",
@@ -84,6 +97,15 @@ impl<'t> Parser<'t> {
             "store" => self.store(at),
             "put" => self.put(at),
             "get" => self.get(at),
+            "get_sum" => self.get_reduce(at, Combine::Sum),
+            "get_prod" => self.get_reduce(at, Combine::Prod),
+            "get_max" => self.get_reduce(at, Combine::Max),
+            "get_min" => self.get_reduce(at, Combine::Min),
+            "require" => self.require(at),
+            "agree" => self.agree(at),
+            "barrier" | "allreduce" | "reduce_scatter" | "broadcast" | "allgather" | "all_to_all" | "all_to_all_v" => {
+                self.collective(at, word)
+            }
             "remote_store" => self.remote_store(at),
             "notify" => self.notify(at),
             "wait" => self.wait(at),
@@ -308,6 +330,12 @@ impl<'t> Parser<'t> {
                 self.locate(at);
                 Ok(Meaning::Tensor(self.builder.slice(src, &offsets, shape)))
             }
+            "flatten" => {
+                self.advance();
+                let src = self.tensor()?;
+                self.locate(at);
+                Ok(Meaning::Tensor(self.builder.flatten(src)))
+            }
             "alloc_window" => {
                 self.advance();
                 let size = if self.eat_word("bytes") {
@@ -494,6 +522,23 @@ impl<'t> Parser<'t> {
         let staging = self.staging()?;
         self.locate(at);
         self.builder.get(dst, peer, src, region, staging);
+        Ok(())
+    }
+
+    fn get_reduce(&mut self, at: Position, op: Combine) -> Parsed<()> {
+        self.advance();
+        let dst = self.tensor()?;
+        let dst_offsets = self.optional_offsets()?;
+        self.expect("<-")?;
+        let src = self.tensor()?;
+        let src_offsets = self.optional_offsets()?;
+        let first = self.peer()?;
+        self.expect("..")?;
+        let peers = PeerRange { first, end: self.primary()? };
+        let shape = self.optional_offsets()?;
+        let region = self.region(at, dst_offsets, src_offsets, shape)?;
+        self.locate(at);
+        self.builder.get_reduce(op, dst, peers, src, region);
         Ok(())
     }
 

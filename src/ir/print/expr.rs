@@ -6,7 +6,7 @@ use super::Text;
 use crate::ir::extent::ExtentData;
 use crate::ir::program::ScalarDef;
 use crate::ir::syntax::Precedence;
-use crate::ir::{BinaryOp, Expr, Extent, OpKind, Scalar, Tensor, UnaryOp};
+use crate::ir::{BinaryOp, Expr, Extent, OpKind, PeerRange, Scalar, Tensor, UnaryOp};
 
 impl Text<'_> {
     /// A value: its name, or how it is computed where it has none.
@@ -28,6 +28,11 @@ impl Text<'_> {
         let element = matches!(self.inline_op(peer), Some(OpKind::Read { .. } | OpKind::ArrayGet { .. }));
         let text = self.scalar(peer);
         if element || self.precedence(peer) < Precedence::Primary { format!("@({text})") } else { format!("@{text}") }
+    }
+
+    /// Ranks after `@`.
+    pub(super) fn peers(&self, peers: PeerRange) -> String {
+        format!("{}..{}", self.peer(peers.first), &self.peer(peers.end)[1..])
     }
 
     /// `x[i, j]`.

@@ -12,12 +12,13 @@ mod tests;
 
 use std::fmt::Write;
 
+use super::collective::{Collective, CollectiveKind};
 use super::entity::{Array, Block, Domain, Extent, Op, Scalar, Task, Tensor, Tile, Var};
 use super::extent::ExtentData;
 use super::op::{CallbackArg, Expr, OpKind, Operand, Region, Staging, TaskOptions, TileOrScalar};
 use super::program::{BufferSize, DomainRanks, Param, Program, TensorDef};
 use super::syntax::{LINE_WIDTH, Precedence};
-use super::types::{Atomic, ReduceAxis};
+use super::types::{Atomic, BinaryOp, Mode, ReduceAxis};
 use inline::Inline;
 use layout::{Layout, Line};
 use names::Names;
@@ -387,6 +388,19 @@ impl<'p> Text<'p> {
                 let (to, from, shape) = self.region(*dst, *src, region.as_ref());
                 format!("get {to} <- {from} {}{shape}{}", self.peer(*peer), staging_text(*staging))
             }
+            OpKind::GetReduce { dst, src, peers, region, .. } => {
+                let (to, from, shape) = self.region(*dst, *src, region.as_ref());
+                format!("{} {to} <- {from} {}{shape}", kind.name(), self.peers(*peers))
+            }
+            OpKind::Flatten { dst, src } => format!("{} = flatten {}", names.tensors[*dst], self.tensor(*src)),
+            OpKind::Require { cmp, a, b, peer } => {
+                let peer = peer.map_or_else(String::new, |peer| format!(" {}", self.peer(peer)));
+                format!("require {}{peer}", self.comparison(*cmp, *a, *b))
+            }
+            OpKind::Agree { label, theirs, mine, peer } => {
+                format!("agree {label} {} {}", self.comparison(BinaryOp::Eq, *theirs, *mine), self.peer(*peer))
+            }
+            OpKind::Collective(collective) => self.collective(collective),
             OpKind::RemoteLoad { dst, src, peer, at } => {
                 let (from, shape) = (self.place(*src, at), self.shape(&program.tiles[*dst].shape));
                 format!("{} = remote_load {from} {} {shape}", tile(*dst), self.peer(*peer))
@@ -437,6 +451,49 @@ impl<'p> Text<'p> {
                 format!("dispatch {name}({}) device {}", args.join(", "), self.scalar(*device))
             }
         }
+    }
+
+    fn comparison(&self, cmp: BinaryOp, a: Scalar, b: Scalar) -> String {
+        let (mut left, mut right) = (String::new(), String::new());
+        self.put_scalar(&mut left, a, Precedence::Sum);
+        self.put_scalar(&mut right, b, Precedence::Sum);
+        format!("{left} {cmp} {right}")
+    }
+
+    fn collective(&self, collective: &Collective) -> String {
+        let tensor = |t: Tensor| self.tensor(t);
+        let mut out = collective.name().to_string();
+        _ = match &collective.kind {
+            CollectiveKind::Barrier { window: None } => Ok(()),
+            CollectiveKind::Barrier { window: Some(window) } => write!(out, " of {}", tensor(*window)),
+            CollectiveKind::Allreduce { data, op } | CollectiveKind::ReduceScatter { data, op } => {
+                write!(out, " {op} {}", tensor(*data))
+            }
+            CollectiveKind::Broadcast { data, root } => {
+                write!(out, " {} root {}", tensor(*data), self.scalar(*root))
+            }
+            CollectiveKind::Allgather { dst, src } | CollectiveKind::AllToAll { dst, src } => {
+                write!(out, " {} <- {}", tensor(*dst), tensor(*src))
+            }
+            CollectiveKind::AllToAllV(v) => {
+                let (to, from) = (v.offsets.map(|o| o.0), v.offsets.map(|o| o.1));
+                let side = |rows, counts, offsets: Option<Tensor>| {
+                    let offsets = offsets.map_or_else(String::new, |offsets| format!(", {}", tensor(offsets)));
+                    format!("{}, {}{offsets}", tensor(rows), tensor(counts))
+                };
+                write!(out, " {} <- {}", side(v.dst, v.recv_counts, to), side(v.src, v.send_counts, from))
+            }
+        };
+        if collective.mode != Mode::Auto {
+            _ = write!(out, " mode {}", collective.mode);
+        }
+        if collective.cores != 1 {
+            _ = write!(out, " cores {}", collective.cores);
+        }
+        if let Some(signal) = collective.signal {
+            _ = write!(out, " signal {}", tensor(signal));
+        }
+        out
     }
 
     /// The ranks of a domain: `0..4`, `[0, 2]`.

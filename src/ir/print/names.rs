@@ -137,7 +137,10 @@ impl<'p> Namer<'p> {
             OpKind::ArrayDef { array, .. } => {
                 self.names.arrays[array] = self.name(program.arrays[array].name.as_deref(), "a");
             }
-            OpKind::Slice { dst, .. } | OpKind::Window { dst, .. } | OpKind::SliceRank { dst, .. }
+            OpKind::Slice { dst, .. }
+            | OpKind::Flatten { dst, .. }
+            | OpKind::Window { dst, .. }
+            | OpKind::SliceRank { dst, .. }
                 if !self.inline.tensor(dst) =>
             {
                 self.names.tensors[dst] = self.name(program.tensors[dst].name.as_deref(), "x");
