@@ -17,7 +17,10 @@ const COMBINED: [DType; 6] = [DType::F32, DType::F16, DType::BF16, DType::I32, D
 pub(super) fn check(cx: &mut Context, here: Position, collective: &Collective) -> bool {
     place(cx, here, collective);
     mode(cx, here.op, collective);
-    let sound = windows(cx, here, collective) & packed(cx, here.op, collective) & dtypes(cx, here.op, collective);
+    let sound = windows(cx, here, collective)
+        & fixed(cx, here.op, collective)
+        & packed(cx, here.op, collective)
+        & dtypes(cx, here.op, collective);
     sound && distinct(cx, here.op, collective) && shapes(cx, here.op, collective) && root(cx, here.op, collective)
 }
 
@@ -75,6 +78,21 @@ fn windows(cx: &mut Context, here: Position, collective: &Collective) -> bool {
     cx.find(&rules::NOT_WINDOW, here.op, format!("{name} works on windows, but {text} is a tensor"))
         .note(names.tensor_is(tensor))
         .hint(hint);
+    false
+}
+
+/// The algorithm is chosen and written out when the program is compiled.
+fn fixed(cx: &mut Context, op: Op, collective: &Collective) -> bool {
+    let (names, program) = (cx.names, cx.program);
+    let is_dynamic = |tensor: Tensor| {
+        let extent = program.tensors[tensor].shape.iter().find(|&&extent| program.extents.is_dynamic(extent))?;
+        Some((tensor, *extent))
+    };
+    let Some((tensor, extent)) = collective.tensors().find_map(is_dynamic) else { return true };
+    let message = format!("the size {} of {} is only bound at launch", names.extent(extent), names.tensor(tensor));
+    cx.find(&rules::DYNAMIC_SIZE, op, message)
+        .note("the algorithm of a collective is chosen when the program is compiled")
+        .hint("give it the largest size as a const; all_to_all_v moves as many rows as its counts say");
     false
 }
 
