@@ -136,14 +136,13 @@ fn distinct(cx: &mut Context, op: Op, collective: &Collective) -> bool {
     for (number, &(tensor, written)) in tensors.iter().enumerate() {
         let same = |&&(other, writes): &&(Tensor, bool)| (written || writes) && same_memory(cx, tensor, other);
         if let Some(&(other, _)) = tensors[..number].iter().find(same) {
-            let (a, b) = (names.tensor(other), names.tensor(tensor));
-            cx.find(
-                &rules::OVERLAP,
-                op,
-                format!("{} is given {a} and {b}, which are the same memory", collective.name()),
-            )
-            .notes([names.tensor_is(other), names.tensor_is(tensor)])
-            .hint("the result needs memory of its own");
+            let (name, a, b) = (collective.name(), names.tensor(other), names.tensor(tensor));
+            let message = match a == b {
+                true => format!("{name} is given {a} twice, and writes it"),
+                false => format!("{name} is given {a} and {b}, which are the same memory"),
+            };
+            let hint = "the result needs memory of its own";
+            cx.find(&rules::OVERLAP, op, message).note(names.tensor_is(tensor)).hint(hint);
             return false;
         }
     }

@@ -32,8 +32,7 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::GetReduce { dst, src, peers, region, .. } => {
             integer(cx, op, peers.first, "a peer")
                 & integer(cx, op, peers.end, "a peer")
-                & combined(cx, op, *dst, *src)
-                & transfer(cx, op, *dst, *src, region.as_ref())
+                & (combined(cx, op, *dst, *src) && transfer(cx, op, *dst, *src, region.as_ref()))
         }
         OpKind::Require { a, b, peer, .. } => {
             let sides = integer(cx, op, *a, "a side of a requirement") & integer(cx, op, *b, "a side of a requirement");
@@ -88,7 +87,7 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::Tile { op: what, dst, a, b } => tile_op(cx, op, *what, *dst, *a, *b),
         OpKind::Reduce { dst, src, .. } => reduction(cx, op, *dst, *src),
         OpKind::Put { dst, src, region, .. } | OpKind::Get { dst, src, region, .. } => {
-            peer(cx, op) & same_transfer_dtype(cx, op, *dst, *src) & transfer(cx, op, *dst, *src, region.as_ref())
+            peer(cx, op) & (same_transfer_dtype(cx, op, *dst, *src) && transfer(cx, op, *dst, *src, region.as_ref()))
         }
         OpKind::Notify { window, at, value, .. } => {
             offsets(cx, op, *window, at, "offset")

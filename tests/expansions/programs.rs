@@ -154,14 +154,13 @@ impl Case {
                 "entry {name}(x: tensor[{TURNS}, {x} in, y: tensor[{TURNS}, {y} out, {params}, me: i32) {{\n{body}}}\n"
             )
         };
-        let dispatch = |name: &str, k: &str| {
-            format!("ranks r in 0..world {{ dispatch {name}(xs[r], ys[r], {names}, r{k}) device r }}\n")
-        };
+        let dispatch =
+            "ranks r in 0..world { dispatch e(xs[r], ys[r], WINDOWS, r) device r }\n".replace("WINDOWS", &names);
         let calls = |call: &str| format!("{call}\nif k == {TWICE} {{ {call} }}\n");
         let (entries, driver) = match self.site {
             Site::Task => {
                 let body = format!("at t {{\nfor k in 0..{TURNS} {{\n{fill}{}{take}{close}\n}}\n}}\n", calls(&call));
-                (entry("e", &body), dispatch("e", ""))
+                (entry("e", &body), dispatch)
             }
             Site::Tasks => {
                 let task = |name: &str, body: &str| match body {
@@ -170,25 +169,31 @@ impl Case {
                 };
                 let body = [("fill", fill), ("call", calls(&call)), ("take", take), ("close", close.into())];
                 let body: String = body.iter().map(|(name, body)| task(name, body)).collect();
-                (entry("e", &format!("for k in 0..{TURNS} {{\n{body}}}\n")), dispatch("e", ""))
+                (entry("e", &format!("for k in 0..{TURNS} {{\n{body}}}\n")), dispatch)
             }
             Site::Host(cores) => {
                 let on = |call: &str| if call.is_empty() { String::new() } else { format!("{call} cores {cores}\n") };
-                let (give, get) = (format!("at give {{\n{fill}}}\n"), format!("at get {{\n{take}}}\n"));
-                let give = entry("fill", &give)
-                    .replace("me: i32)", "me: i32, k: i64)")
-                    .replace(&format!(", y: tensor[{TURNS}, {y} out"), "");
-                let get = entry("take", &get)
-                    .replace("me: i32)", "me: i32, k: i64)")
-                    .replace(&format!("x: tensor[{TURNS}, {x} in, "), "");
+                let mut filled = given.clone();
+                filled.extend(taken.iter().filter(|_| self.kind == Kind::Barrier).cloned());
+                let list = |windows: &Operands, param: &dyn Fn(&(&'static str, Vec<usize>)) -> String| {
+                    windows.iter().map(param).collect::<Vec<_>>().join(", ")
+                };
+                let param = |w: &(&'static str, Vec<usize>)| format!("{}: window{}", w.0, ty(w));
+                let name = |w: &(&'static str, Vec<usize>)| w.0.to_string();
+                let (to, from) = (list(&filled, &param), list(&taken, &param));
+                let entries = format!(
+                    "entry fill(x: tensor[{TURNS}, {x} in, {to}, me: i32, k: i64) {{\nat give {{\n{fill}}}\n}}\n\
+                     entry take(y: tensor[{TURNS}, {y} out, {from}, k: i64) {{\nat get {{\n{take}}}\n}}\n"
+                );
+                let ranks = |dispatch: String| format!("ranks r in 0..world {{ dispatch {dispatch} device r }}\n");
                 let driver = format!(
                     "for k in 0..{TURNS} {{\n{}{}{}{}}}\n",
-                    dispatch("fill", ", k").replace("ys[r], ", ""),
+                    ranks(format!("fill(xs[r], {}, r, k)", list(&filled, &name))),
                     calls(&on(&call)),
-                    dispatch("take", ", k").replace("xs[r], ", ""),
+                    ranks(format!("take(ys[r], {}, k)", list(&taken, &name))),
                     on(close)
                 );
-                (give + &get, driver)
+                (entries, driver)
             }
         };
         let mut buffers = String::new();
