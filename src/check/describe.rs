@@ -274,6 +274,7 @@ impl<'p> Writer<'p> {
             FaultKind::Array => format!("index {} is outside of an array of {}", offsets[0], extents[0]),
             FaultKind::Division => "an integer is divided by zero".into(),
             FaultKind::Step => format!("the step of the loop is {}", offsets[0]),
+            FaultKind::Require | FaultKind::Agree => todo!("collectives"),
         }
     }
 
