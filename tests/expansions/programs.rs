@@ -1,4 +1,4 @@
-//! Programs around one collective: fill its operands, call it, take its results, three times.
+//! Programs around one collective: fill its operands, call it, take its results, some times.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,7 @@ use pld::check::Arg;
 use pld::ir::Program;
 use pld::ir::parse::parse;
 
-/// Turns of the loop around the calls. In the second one it is called twice in a row.
-pub const TURNS: usize = 3;
+/// The turn in which it is called twice in a row.
 const TWICE: usize = 1;
 
 /// What is called.
@@ -47,6 +46,8 @@ pub struct Case {
     pub count: usize,
     pub nranks: usize,
     pub dtype: &'static str,
+    /// Turns of the loop around the calls.
+    pub turns: usize,
 }
 
 /// Every collective in every mode.
@@ -147,19 +148,20 @@ impl Case {
         let names = names.join(", ");
         let params: Vec<String> = windows.iter().map(|w| format!("{}: window{}", w.0, ty(w))).collect();
         let params = params.join(", ");
-        let dtype = self.dtype;
+        let (dtype, turns) = (self.dtype, self.turns);
         let (x, y) = (format!("{x}] {dtype}"), format!("{y}] {dtype}"));
         let entry = |name: &str, body: &str| {
             format!(
-                "entry {name}(x: tensor[{TURNS}, {x} in, y: tensor[{TURNS}, {y} out, {params}, me: i32) {{\n{body}}}\n"
+                "entry {name}(x: tensor[{turns}, {x} in, y: tensor[{turns}, {y} out, {params}, me: i32) {{\n{body}}}\n"
             )
         };
         let dispatch =
             "ranks r in 0..world { dispatch e(xs[r], ys[r], WINDOWS, r) device r }\n".replace("WINDOWS", &names);
-        let calls = |call: &str| format!("{call}\nif k == {TWICE} {{ {call} }}\n");
+        let again = |call: &str| if turns > TWICE { format!("if k == {TWICE} {{ {call} }}\n") } else { String::new() };
+        let calls = |call: &str| format!("{call}\n{}", again(call));
         let (entries, driver) = match self.site {
             Site::Task => {
-                let body = format!("at t {{\nfor k in 0..{TURNS} {{\n{fill}{}{take}{close}\n}}\n}}\n", calls(&call));
+                let body = format!("at t {{\nfor k in 0..{turns} {{\n{fill}{}{take}{close}\n}}\n}}\n", calls(&call));
                 (entry("e", &body), dispatch)
             }
             Site::Tasks => {
@@ -169,7 +171,7 @@ impl Case {
                 };
                 let body = [("fill", fill), ("call", calls(&call)), ("take", take), ("close", close.into())];
                 let body: String = body.iter().map(|(name, body)| task(name, body)).collect();
-                (entry("e", &format!("for k in 0..{TURNS} {{\n{body}}}\n")), dispatch)
+                (entry("e", &format!("for k in 0..{turns} {{\n{body}}}\n")), dispatch)
             }
             Site::Host(cores) => {
                 let on = |call: &str| if call.is_empty() { String::new() } else { format!("{call} cores {cores}\n") };
@@ -182,12 +184,12 @@ impl Case {
                 let name = |w: &(&'static str, Vec<usize>)| w.0.to_string();
                 let (to, from) = (list(&filled, &param), list(&taken, &param));
                 let entries = format!(
-                    "entry fill(x: tensor[{TURNS}, {x} in, {to}, me: i32, k: i64) {{\nat give {{\n{fill}}}\n}}\n\
-                     entry take(y: tensor[{TURNS}, {y} out, {from}, k: i64) {{\nat get {{\n{take}}}\n}}\n"
+                    "entry fill(x: tensor[{turns}, {x} in, {to}, me: i32, k: i64) {{\nat give {{\n{fill}}}\n}}\n\
+                     entry take(y: tensor[{turns}, {y} out, {from}, k: i64) {{\nat get {{\n{take}}}\n}}\n"
                 );
                 let ranks = |dispatch: String| format!("ranks r in 0..world {{ dispatch {dispatch} device r }}\n");
                 let driver = format!(
-                    "for k in 0..{TURNS} {{\n{}{}{}{}}}\n",
+                    "for k in 0..{turns} {{\n{}{}{}{}}}\n",
                     ranks(format!("fill(xs[r], {}, r, k)", list(&filled, &name))),
                     calls(&on(&call)),
                     ranks(format!("take(ys[r], {}, k)", list(&taken, &name))),
@@ -201,7 +203,7 @@ impl Case {
             let (name, ty) = (window.0, ty(window));
             buffers += &format!("{name}_buf = alloc_window {ty}\n{name} = window {name}_buf {ty}\n");
         }
-        let params = format!("xs: tensor[world, {TURNS}, {x} in, ys: tensor[world, {TURNS}, {y} out");
+        let params = format!("xs: tensor[world, {turns}, {x} in, ys: tensor[world, {turns}, {y} out");
         format!("program p\n{entries}host ({params}) {{\n{buffers}{driver}}}\n")
     }
 
@@ -231,7 +233,7 @@ impl Case {
         let (given, taken) = self.operands();
         let of_rank = |launch: usize, rank: usize| {
             let mut bytes = Vec::new();
-            for turn in 0..TURNS {
+            for turn in 0..self.turns {
                 for (operand, shape) in &given {
                     let values = (0..product(shape)).map(|i| self.value(launch, turn, rank, operand, i));
                     bytes.extend(values.flat_map(|value| self.bytes(value)));
@@ -239,7 +241,7 @@ impl Case {
             }
             bytes
         };
-        let out = TURNS * taken.iter().map(|(_, shape)| product(shape)).sum::<usize>() * self.bytes(0).len();
+        let out = self.turns * taken.iter().map(|(_, shape)| product(shape)).sum::<usize>() * self.bytes(0).len();
         let all = |launch| {
             let xs = (0..self.nranks).map(|rank| of_rank(launch, rank)).collect();
             [Arg::Ranked(xs), Arg::Ranked(vec![vec![0xee; out]; self.nranks])]
@@ -265,7 +267,7 @@ impl Case {
                 ranks = vec![zeros.collect(); self.nranks];
             }
             results.iter_mut().for_each(Vec::clear);
-            for turn in 0..TURNS {
+            for turn in 0..self.turns {
                 for (rank, windows) in ranks.iter_mut().enumerate() {
                     for (name, shape) in &given {
                         let values = (0..product(shape)).map(|i| self.value(launch, turn, rank, name, i));
