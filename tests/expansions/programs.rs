@@ -127,11 +127,15 @@ impl Case {
             let mut begin = 0;
             let mut text = String::new();
             for (name, shape) in operands {
-                let suffix = if out { "out" } else { "in" };
                 let all = product(shape);
-                let (own, other) = (format!("{name}_{suffix}[i]"), format!("[k, {begin} + i]"));
-                let copy = if out { format!("y{other} = {own}") } else { format!("{own} = x{other}") };
-                text += &format!("{name}_{suffix} = flatten {name}\nfor i in 0..{all} {{ {copy} }}\n");
+                let host = if out { "y" } else { "x" };
+                let (own, part) = (format!("{name}_of_{host}"), format!("{host}_of_{name}"));
+                text += &format!("{own} = flatten {name}\n{part}_rows = slice {host}[k, {begin}] [1, {all}]\n");
+                text += &format!("{part} = flatten {part}_rows\n");
+                text += &match out {
+                    true => format!("get {part}[0] <- {own}[0] @rank({name}) [{all}]\n"),
+                    false => format!("put {own}[0] @rank({name}) <- {part}[0] [{all}]\n"),
+                };
                 begin += all;
             }
             text
