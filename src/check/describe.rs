@@ -10,10 +10,12 @@ use super::rules;
 use super::shadow::Access;
 use super::signal::{Awaited, Cell, Note};
 use super::task::Who;
+use crate::ir::calls::calls;
 use crate::ir::effects::{Access as Does, Effect, Place, effects};
+use crate::ir::extent::Known;
 use crate::ir::print::Text;
 use crate::ir::program::Param;
-use crate::ir::{Buffer, DType, Diagnostic, FaultKind, Op, OpKind, Tensor};
+use crate::ir::{Buffer, DType, Diagnostic, FaultKind, Op, OpKind, Scalar, Tensor};
 
 /// Writes findings of runs of one program.
 pub struct Writer<'p> {
@@ -242,7 +244,7 @@ impl<'p> Writer<'p> {
     fn stop(&self, machine: &Machine) -> Parts {
         match &machine.stop {
             Some(Stop::Fault(fault, by)) => Parts {
-                message: self.fault(machine, fault),
+                message: self.fault(machine, fault, *by),
                 notes: by.iter().map(|&by| who(machine, by)).collect(),
                 hint: "",
             },
@@ -255,7 +257,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    fn fault(&self, machine: &Machine, fault: &Fault) -> String {
+    fn fault(&self, machine: &Machine, fault: &Fault, by: Option<u32>) -> String {
         let Fault { op, kind, dim, operand, offsets, extents } = fault;
         let list = |numbers: &[i64]| {
             let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
@@ -280,19 +282,38 @@ impl<'p> Writer<'p> {
             FaultKind::Division => "an integer is divided by zero".into(),
             FaultKind::Step => format!("the step of the loop is {}", offsets[0]),
             FaultKind::Require => self.required(machine, *op, offsets, extents[0]),
-            FaultKind::Agree => self.disagreed(machine, *op, offsets, extents[0]),
+            FaultKind::Agree => {
+                let rank = by.map(|by| machine.who[by as usize].rank);
+                format!("rank {} {}", rank.unwrap_or_default(), self.disagreed(machine, offsets, extents[0]))
+            }
         }
     }
 
     fn required(&self, machine: &Machine, op: Op, offsets: &[i64], right: i64) -> String {
-        let OpKind::Require { cmp, .. } = machine.plan.program.ops[op].kind else { unreachable!("it was required") };
-        let about = if offsets[1] < 0 { String::new() } else { format!(", of peer {}", offsets[1]) };
-        format!("{} {cmp} {right} does not hold{about}", offsets[0])
+        let OpKind::Require { cmp, a, b, .. } = machine.plan.program.ops[op].kind else {
+            unreachable!("it was required")
+        };
+        let value = |side: Scalar, value: i64| match self.text.scalar(side) {
+            text if text == value.to_string() => text,
+            text => format!("{text}, which is {value},"),
+        };
+        let about = if offsets[1] < 0 { String::new() } else { format!(", about rank {}", offsets[1]) };
+        format!("{} must be {cmp} {}{about}", value(a, offsets[0]), value(b, right).trim_end_matches(','))
     }
 
-    fn disagreed(&self, machine: &Machine, op: Op, offsets: &[i64], mine: i64) -> String {
-        let OpKind::Agree { label, .. } = &machine.plan.program.ops[op].kind else { unreachable!("it was compared") };
-        format!("{label} is call {mine}, but peer {} makes call {}", offsets[1], offsets[0])
+    fn disagreed(&self, machine: &Machine, offsets: &[i64], mine: i64) -> String {
+        let known = Known { world: Some(machine.plan.nranks as i64), dims: &[] };
+        let (calls, theirs) = (calls(machine.plan.program, known), offsets[0]);
+        let same = theirs as u16 == mine as u16;
+        let call = |number: i64| {
+            let root = if same { format!(" with root {}", number >> 16) } else { String::new() };
+            match calls.iter().find(|call| call.number == number as u16) {
+                Some(call) if call.place.is_empty() => format!("{}{root}", call.name),
+                Some(call) => format!("{}{root} ({})", call.name, call.place),
+                None => format!("something else ({number})"),
+            }
+        };
+        format!("calls {}, but rank {} calls {}", call(mine), offsets[1], call(theirs))
     }
 
     fn differs(&self, machine: &Machine, shown: &Shown, arg: usize, part: usize, byte: usize) -> Parts {

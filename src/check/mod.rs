@@ -3,6 +3,7 @@
 //! A run interprets all ranks, tasks and blocks, several launches in a row, on private copies of windows and tensors. Its
 //! order is a [`Schedule`] that can be run again. [`rules`] lists what is found.
 
+mod callback;
 mod classify;
 mod clock;
 mod describe;
