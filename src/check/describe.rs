@@ -6,6 +6,7 @@ use super::classify::{Detail, Loose, Shown, Stuck};
 use super::fault::Fault;
 use super::machine::{Machine, Odd, Stop};
 use super::memory::Piece;
+use super::plan::Plan;
 use super::rules;
 use super::shadow::Access;
 use super::signal::{Awaited, Cell, Note};
@@ -19,6 +20,7 @@ use crate::ir::{Buffer, DType, Diagnostic, FaultKind, Op, OpKind, Scalar, Tensor
 
 /// Writes findings of runs of one program.
 pub struct Writer<'p> {
+    plan: &'p Plan<'p>,
     text: Text<'p>,
 }
 
@@ -30,9 +32,9 @@ struct Parts {
 }
 
 impl<'p> Writer<'p> {
-    /// For a program.
-    pub fn new(program: &'p crate::ir::Program) -> Self {
-        Self { text: Text::new(program) }
+    /// For the runs of a plan.
+    pub fn new(plan: &'p Plan<'p>) -> Self {
+        Self { plan, text: Text::new(plan.program) }
     }
 
     /// What is said about something that a run shows.
@@ -54,7 +56,7 @@ impl<'p> Writer<'p> {
             line: loc.line,
             column: 0,
             message: parts.message,
-            snippet: shown.op.map(|op| self.text.op(op)).unwrap_or_default(),
+            snippet: shown.op.map(|op| self.op(op)).unwrap_or_default(),
             notes: parts.notes,
             hint: parts.hint.into(),
         }
@@ -223,6 +225,9 @@ impl<'p> Writer<'p> {
         } else {
             (format!("everybody waits, this task for {condition}"), "notify before waiting, on every rank")
         };
+        let in_call = self.plan.call_of(stuck[0].awaited.op).is_some();
+        let hint =
+            if in_call { "every rank of the window makes the call, in the same order as other ones" } else { hint };
         Parts { message, notes, hint }
     }
 
@@ -337,8 +342,17 @@ impl<'p> Writer<'p> {
     fn at(&self, machine: &Machine, op: Op) -> String {
         let program = machine.plan.program;
         match program.place(program.ops[op].loc) {
-            place if place.is_empty() => self.text.op(op),
-            place => format!("{place}: {}", self.text.op(op)),
+            place if place.is_empty() => self.op(op),
+            place => format!("{place}: {}", self.op(op)),
+        }
+    }
+
+    /// An op as text; of a collective, also the call that it is part of.
+    fn op(&self, op: Op) -> String {
+        let text = self.text.op(op);
+        match self.plan.call_of(op) {
+            Some(call) => format!("{} ({text})", self.text.op(call)),
+            None => text,
         }
     }
 
