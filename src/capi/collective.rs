@@ -76,7 +76,7 @@ fn mode(raw: pld_collective_mode_t) -> Option<Mode> {
 pub struct pld_collective_options_t {
     /// `sizeof(pld_collective_options_t)`.
     pub struct_size: u32,
-    /// The algorithm.
+    /// The algorithm; a barrier has no choice.
     pub mode: pld_collective_mode_t,
     /// How many blocks share the work, which run on as many cores as the rank has; 0 is 1. In the host driver only: in a
     /// task the work is the task's.
@@ -198,9 +198,9 @@ pub extern "C" fn pld_all_to_all(
 pub struct pld_rows_t {
     /// The rows: the parts of a tensor along its first dimension.
     pub rows: pld_tensor_t,
-    /// An `i32` for each rank: the number of its rows.
+    /// An `i32` or `i64` for each rank: the number of its rows.
     pub counts: pld_tensor_t,
-    /// An `i32` for each rank: the first of its rows. Zero: the rows are divided evenly among the ranks.
+    /// An `i32` or `i64` for each rank: the first of its rows. Zero: the rows are divided evenly among the ranks.
     pub offsets: pld_tensor_t,
 }
 

@@ -294,18 +294,13 @@ pub extern "C" fn pld_program_expand(
         let program = p.finished()?;
         let target = options.read()?.target()?;
         reserve::ensure(MEMORY)?;
-        verified(program, target.nranks)?;
-        let expanded = expand_collectives(program, &target)?;
-        verified(&expanded, target.nranks)?;
-        let program = State::Finished(Arc::new(expanded.into_owned()));
-        out.write(pld_program_t::new(program, p.functions.clone()));
+        if let Some(refusal) = refusal(ErrorKind::Verify, &verify::verify(program, Some(target.nranks))) {
+            return Err(refusal);
+        }
+        let expanded = expand_collectives(program, &target)?.into_owned();
+        out.write(pld_program_t::new(State::Finished(Arc::new(expanded)), p.functions.clone()));
         Ok(())
     })
-}
-
-/// The program breaks no rule in a world of that many ranks.
-fn verified(program: &Program, nranks: u32) -> Result<()> {
-    refusal(ErrorKind::Verify, &verify::verify(program, Some(nranks))).map_or(Ok(()), Err)
 }
 
 /// Hands a text to the caller.
