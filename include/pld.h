@@ -824,11 +824,11 @@ typedef struct pld_rows_t {
    */
   struct pld_tensor_t rows;
   /**
-   * An `i32` for each rank: the number of its rows.
+   * An `i32` or `i64` for each rank: the number of its rows.
    */
   struct pld_tensor_t counts;
   /**
-   * An `i32` for each rank: the first of its rows. Zero: the rows are divided evenly among the ranks.
+   * An `i32` or `i64` for each rank: the first of its rows. Zero: the rows are divided evenly among the ranks.
    */
   struct pld_tensor_t offsets;
 } pld_rows_t;
@@ -1179,7 +1179,7 @@ typedef struct pld_collective_options_t {
    */
   uint32_t struct_size;
   /**
-   * The algorithm.
+   * The algorithm; a barrier has no choice.
    */
   pld_collective_mode_t mode;
   /**
