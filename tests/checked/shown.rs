@@ -4,7 +4,7 @@
 use pld::check::{Functions, Memory, Options, Schedule, check, run};
 
 use crate::compiled;
-use crate::exchanges::{Kernels, Values, any, document, file, inputs, parsed, routing, sized};
+use crate::exchanges::{DOCUMENTS, Kernels, Values, any, document, file, inputs, parsed, routing, sized};
 
 const SCHEDULES: u64 = 100;
 
@@ -116,6 +116,10 @@ fn documents() -> Vec<Case> {
         program("phases").persistent(),
         program("reuse").persistent(),
         program("two_groups"),
+        program("total"),
+        program("until_small"),
+        program("sharded"),
+        program("packed_rows"),
     ]
 }
 
@@ -129,7 +133,7 @@ fn all_programs_are_tested() {
         assert!(names.contains(&path.file_stem().unwrap().to_str().unwrap()), "{}", path.display());
     }
     let names: Vec<&str> = documents().iter().map(|case| case.name).collect();
-    for rest in file("docs/language.md").split("```pld\nprogram ").skip(1) {
+    for rest in DOCUMENTS.map(file).concat().split("```pld\nprogram ").skip(1) {
         let name = rest.split([' ', '\n']).next().unwrap();
         assert!(names.contains(&name), "{name}");
     }
