@@ -4,6 +4,7 @@ use smallvec::smallvec;
 
 use super::channels::{Channels, LINE};
 use super::{Call, Target};
+use crate::ir::extent::Known;
 use crate::ir::op::{PeerRange, Staging};
 use crate::ir::program::ScalarDef;
 use crate::ir::{
@@ -63,6 +64,7 @@ impl<'b> Exchange<'b> {
         let me = b.rank(cells);
         let me = b.name_scalar(me, "me");
         let nranks = b.nranks(cells);
+        let nranks = b.name_scalar(nranks, "n_ranks");
         let zero = b.int(0);
         let (lanes, lane) = call.lanes.unwrap_or((1, zero));
         let number = b.int(number);
@@ -98,7 +100,15 @@ impl<'b> Exchange<'b> {
     }
 
     pub(super) fn add(&mut self, a: Scalar, b: Scalar) -> Scalar {
-        self.b.binary(BinaryOp::Add, a, b)
+        match (self.is_zero(a), self.is_zero(b)) {
+            (true, _) => b,
+            (_, true) => a,
+            _ => self.b.binary(BinaryOp::Add, a, b),
+        }
+    }
+
+    fn is_zero(&self, scalar: Scalar) -> bool {
+        self.b.program().int_value(scalar, Known::default()) == Some(0)
     }
 
     pub(super) fn sub(&mut self, a: Scalar, b: Scalar) -> Scalar {
@@ -106,8 +116,14 @@ impl<'b> Exchange<'b> {
     }
 
     pub(super) fn mul(&mut self, a: Scalar, factor: i64) -> Scalar {
-        let factor = self.b.int(factor);
-        self.b.binary(BinaryOp::Mul, a, factor)
+        match factor {
+            1 => a,
+            _ if self.is_zero(a) => a,
+            _ => {
+                let factor = self.b.int(factor);
+                self.b.binary(BinaryOp::Mul, a, factor)
+            }
+        }
     }
 
     pub(super) fn min(&mut self, a: Scalar, b: Scalar) -> Scalar {
@@ -157,6 +173,12 @@ impl<'b> Exchange<'b> {
     /// For each part of `step` elements of `count`: with where it begins and how many elements it has.
     pub(super) fn for_parts(&mut self, count: Scalar, step: i64, build: impl FnOnce(&mut Self, Scalar, Scalar)) {
         let (zero, step_by) = (self.b.int(0), self.b.int(step));
+        // One part of a known size moves without a call.
+        match self.b.program().int_value(count, Known::default()) {
+            Some(0) => return,
+            Some(known) if known <= step => return build(self, zero, count),
+            _ => {}
+        }
         let first = self.b.for_begin(zero, count, step_by);
         let rest = self.sub(count, first);
         let part = self.min(rest, step_by);
@@ -173,9 +195,11 @@ impl<'b> Exchange<'b> {
         let next = self.add(last, one);
         let full = self.b.binary(BinaryOp::Ge, last, most);
         let number = self.b.select(full, one, next);
+        let number = self.name(number, "now");
         self.b.var_set(self.last, number);
         let two = self.b.int(2);
         let parity = self.b.binary(BinaryOp::Rem, number, two);
+        let parity = self.name(parity, "parity");
         Turn { number, parity }
     }
 
@@ -193,11 +217,13 @@ impl<'b> Exchange<'b> {
             let high = self.mul(number, LAST_TURN);
             self.add(high, turn.number)
         };
-        if compares {
-            let number = self.cell_tile(self.number);
-            self.for_others(|x, peer| x.send_cell(turn, number, NUMBER, peer));
-        }
-        self.for_others(|x, peer| x.b.notify(cells, peer, &[lane, parity, me, zero], value, NotifyOp::Set));
+        let number = compares.then(|| self.cell_tile(self.number));
+        self.for_others(|x, peer| {
+            if let Some(number) = number {
+                x.send_cell(turn, number, NUMBER, peer);
+            }
+            x.b.notify(cells, peer, &[lane, parity, me, zero], value, NotifyOp::Set);
+        });
         self.for_others(|x, peer| {
             x.b.wait(cells, &[lane, parity, peer, zero], value, WaitCmp::Eq);
             if compares {
