@@ -234,36 +234,34 @@ static void run(pld_program_t *p, const struct call *calls, size_t ncalls, const
 }
 
 static void run_everywhere(const struct call *calls, size_t ncalls, const pld_world_t *world) {
-  int place;
-  for (place = 0; place < 3; place++) {
-    pld_program_t *p = program_of(calls, ncalls, place == 0, place == 1);
+  int in_task;
+  for (in_task = 0; in_task < 2; in_task++) {
+    pld_program_t *p = program_of(calls, ncalls, in_task, 0);
     run(p, calls, ncalls, world);
     pld_program_destroy(p);
   }
 }
 
-/* Every type and combination, in every mode. */
+/* Every type in every mode, and with every combination in one of them. */
 static void all_combinations(const pld_world_t *world) {
   static const pld_dtype_t dtypes[] = {PLD_DTYPE_F32, PLD_DTYPE_F16, PLD_DTYPE_BF16,
                                        PLD_DTYPE_I32, PLD_DTYPE_I64, PLD_DTYPE_I8};
-  static const pld_collective_mode_t reducing[] = {PLD_COLLECTIVE_AUTO, PLD_COLLECTIVE_MESH, PLD_COLLECTIVE_RING,
-                                                   PLD_COLLECTIVE_TWO_PHASE};
-  static const pld_collective_mode_t scattering[] = {PLD_COLLECTIVE_AUTO, PLD_COLLECTIVE_MESH, PLD_COLLECTIVE_DIRECT};
-  struct call calls[COUNT(dtypes) * 4];
-  size_t mode, d, op;
+  static const pld_collective_mode_t modes[2][4] = {
+      {PLD_COLLECTIVE_AUTO, PLD_COLLECTIVE_MESH, PLD_COLLECTIVE_RING, PLD_COLLECTIVE_TWO_PHASE},
+      {PLD_COLLECTIVE_AUTO, PLD_COLLECTIVE_MESH, PLD_COLLECTIVE_DIRECT, PLD_COLLECTIVE_DIRECT}};
+  struct call calls[COUNT(dtypes)];
+  size_t mode, d;
   int kind;
   for (kind = ALLREDUCE; kind <= REDUCE_SCATTER; kind++)
-    for (mode = 0; mode < (kind == ALLREDUCE ? COUNT(reducing) : COUNT(scattering)); mode++) {
-      for (d = 0; d < COUNT(dtypes); d++)
-        for (op = 0; op < 4; op++) {
-          struct call *c = &calls[d * 4 + op];
-          c->kind = (enum kind)kind;
-          c->dtype = dtypes[d];
-          c->op = (pld_combine_t)(PLD_COMBINE_SUM + op);
-          c->mode = kind == ALLREDUCE ? reducing[mode] : scattering[mode];
-          c->cores = 1;
-          c->columns = 67 + (int64_t)(3 * d + op);
-        }
+    for (mode = 0; mode < 4; mode++) {
+      for (d = 0; d < COUNT(dtypes); d++) {
+        calls[d].kind = (enum kind)kind;
+        calls[d].dtype = dtypes[d];
+        calls[d].op = (pld_combine_t)(PLD_COMBINE_SUM + (d + mode) % 4);
+        calls[d].mode = modes[kind][mode];
+        calls[d].cores = 1;
+        calls[d].columns = 67 + (int64_t)(3 * d + mode);
+      }
       run_everywhere(calls, COUNT(calls), world);
     }
 }

@@ -98,7 +98,7 @@ static void written_out(void) {
   CHECK_OK(pld_program_expand(p, &options, &expanded));
   text = printed(expanded);
   for (i = 0; i < COUNT(after); i++) CHECK_CONTAINS(text->bytes, after[i]);
-  CHECK(strstr(text->bytes, "allreduce sum") == NULL && strstr(text->bytes, "root") == NULL);
+  CHECK(strstr(text->bytes, "allreduce sum") == NULL && strstr(text->bytes, "broadcast data") == NULL);
 
   /* It is a program like any other: it is checked, launched, read back, and has nothing more to write out. */
   {
@@ -174,7 +174,7 @@ static pld_program_t *combined(pld_combine_t op, int *line) {
   pld_buffer_t buffer;
   pld_at_begin(p, "combine", NULL);
   me = pld_let(p, "me", pld_rank(p, data));
-  ranks = pld_let(p, "ranks", pld_nranks(p, data));
+  ranks = pld_let(p, "n", pld_nranks(p, data));
   next = pld_let(p, "next", pld_mod(p, pld_add(p, me, PLD_INT(1)), ranks));
   *line = __LINE__ + 1;
   pld_require(p, told, PLD_CMP_EQ, ranks, next);
@@ -230,7 +230,7 @@ static void primitives(void) {
     args[2] = pld_arg_int(RANKS + 4);
     CHECK_STATUS(PLD_ERR_OUT_OF_BOUNDS, pld_launch(executable, args, 3));
     CHECK_ERROR("7");
-    CHECK_ERROR("told == ranks");
+    CHECK_ERROR("told == n");
     snprintf(place, sizeof place, "test_expand.c:%d", line);
     CHECK_ERROR(place);
 
