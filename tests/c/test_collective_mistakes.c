@@ -69,7 +69,7 @@ static void ranks_that_differ(void) {
       {sum, row, "_3x8_f32", "_1x8_f32"},               {sum, ring, "allreduce_sum", "_ring"},
       {scatter, from_1, "reduce_scatter", "broadcast"}, {from_own, from_own, "broadcast", "root"},
   };
-  pld_world_t *world = test_world(RANKS, 20000000), *hasty = test_world(RANKS, 300000);
+  pld_world_t *world = test_world(RANKS, 20000000), *hasty = test_world(RANKS, 2000000);
   size_t i;
   for (i = 0; i < COUNT(cases); i++) {
     int line, other_line;
