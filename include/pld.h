@@ -465,11 +465,12 @@ typedef enum pld_status {
    */
   PLD_ERR_ABORTED = 62,
   /**
-   * The ranks disagree about world, program or sizes.
+   * The ranks disagree about world, program or sizes, or call different collectives.
    */
   PLD_ERR_MISMATCH = 63,
   /**
-   * An offset or a peer of a running program is outside; nothing was written there.
+   * An offset or a peer of a running program is outside, and nothing was written there; or what it requires does not
+   * hold.
    */
   PLD_ERR_OUT_OF_BOUNDS = 80,
   /**
@@ -1209,7 +1210,7 @@ typedef struct pld_compile_options_t {
   uint32_t persistent;
   /**
    * Other than 0: offsets, peers and divisors are not checked when the program runs; a mistake in them is then
-   * undefined behaviour.
+   * undefined behaviour. Nor do ranks compare which collectives they call: if they differ, they wait until the time-out.
    */
   uint32_t unchecked;
   /**
@@ -2694,8 +2695,8 @@ pld_status_t pld_compile(const struct pld_program_t *p,
  * Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
  * alignment or aliasing of the arguments), `PLD_ERR_BUSY` (also for a resident that is being copied),
  * `PLD_ERR_FORKED`. Errors that end the launch on every rank, the same everywhere: `PLD_ERR_TIMEOUT`,
- * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_CALLBACK`; and those that end the world too: `PLD_ERR_PEER_LOST`,
- * `PLD_ERR_ABORTED`. The contents of outputs are then undefined.
+ * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_MISMATCH`, `PLD_ERR_CALLBACK`; and those that end the world
+ * too: `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`. The contents of outputs are then undefined.
  *
  * A rank that had done its part when another one failed gets the error from its next call, which does nothing else. The
  * call after a failure recovers first: in a world of processes all ranks meet, and must make the same call

@@ -107,6 +107,7 @@ fn documents() -> Vec<Case> {
         program("shift"),
         program("scalars"),
         Case { dims: &[3], ..program("tiles") },
+        program("combine"),
         program("accumulate"),
         program("graph"),
         program("join"),
