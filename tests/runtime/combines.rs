@@ -110,7 +110,7 @@ entry go(x: tensor[37] {from} in, y: tensor[37] {to} out, data: window[37] {from
     put data @me <- x
     for peer in 0..world {{ notify sig[0] @peer += 1 }}
     wait sig[0] >= world
-    get_{op} y <- data @me..me + world
+    get_{op} y <- data @me..(me + world)
   }}
 }}
 host (xs: tensor[world, 37] {from} in, ys: tensor[world, 37] {to} out) {{
@@ -237,9 +237,9 @@ fn parts_of_rows() {
     for row in 0..2 {
       get_sum y[7 + row * 10] <- whole[(a + row) * 10 + b] @0..world [4]
     }
-    get_sum part <- part @me..me + 1",
+    get_sum part <- part @me..(me + 1)",
         "    get_max data[me, 1] <- data[me, 1] @0..world [1, 5]\n    get y <- whole @me",
-        "    get_min data[me, 0] <- data[me, 0] @me..me + world [b, 3]\n    get y <- whole @me",
+        "    get_min data[me, 0] <- data[me, 0] @me..(me + world) [b, 3]\n    get y <- whole @me",
     ];
     let (n, size) = (3, 60);
     for (number, body) in bodies.iter().enumerate() {
@@ -358,7 +358,7 @@ fn peers_and_regions_outside() {
     );
     assert_eq!(
         region("get_sum y[a] <- whole[b] @0..world [10]", 0, 31),
-        "rank 1: a region of [10] at [31] reaches outside whole (window[40] i32) in dimension 0"
+        "rank 1: a region of [10] at [31] reaches outside whole (window[4 * 10] i32) in dimension 0"
     );
     assert_eq!(
         region("get_sum data[0, a] <- data[b, 0] @0..world [2, 5]", 5, 3),
