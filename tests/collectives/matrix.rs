@@ -3,6 +3,7 @@
 use pld::ir::DType;
 
 use crate::calls::{Call, Form, Kind, case};
+use crate::case::world;
 use crate::numbers::{COMBINES, DTYPES};
 
 /// All kinds that move elements of a type.
@@ -13,7 +14,7 @@ fn kinds(nranks: u32) -> Vec<Kind> {
 }
 
 /// For each type a program of all kinds in all modes.
-fn calls(nranks: u32, dtype: DType, count: usize) -> Vec<Call> {
+pub fn calls(nranks: u32, dtype: DType, count: usize) -> Vec<Call> {
     let modes = |kind: Kind| kind.modes().iter().map(move |&mode| Call { kind, mode, dtype, count });
     kinds(nranks).into_iter().flat_map(modes).collect()
 }
@@ -29,4 +30,33 @@ fn interpreted() {
             }
         }
     }
+}
+
+fn compiled(nranks: u32, counts: &[usize]) {
+    let world = world(nranks);
+    for (n, dtype) in DTYPES.into_iter().enumerate() {
+        for (m, &count) in counts.iter().enumerate() {
+            let forms = [Form::Task, Form::Host { cores: 1 }, Form::Host { cores: 3 }];
+            case(&calls(nranks, dtype, count), nranks, forms[(n + m) % 3], n % 2 == m % 2).launch(&world);
+        }
+    }
+}
+
+macro_rules! compiled {
+    ($($name:ident: $nranks:literal $counts:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            compiled($nranks, &$counts);
+        }
+    )*};
+}
+
+compiled! {
+    compiled_1: 1 [0, 1, 2, 7, 1028, 65537];
+    compiled_2: 2 [0, 1, 2, 7, 1028, 65537];
+    compiled_3: 3 [0, 1, 2, 7, 1028];
+    compiled_4: 4 [0, 1, 2, 7, 1028];
+    compiled_5: 5 [0, 1, 2, 7, 1028];
+    compiled_8: 8 [0, 1, 2, 7, 1028];
+    compiled_16: 16 [1, 7];
 }
