@@ -148,7 +148,7 @@ fn unchecked_ranks_run_into_the_timeout() {
         right.compare(&right.launched(&executable).unwrap(), "compiled");
         let error = wrong.launched(&executable).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
-        assert!(error.message.contains("s_cells") && error.message.contains("case.pld:"), "{error}");
+        assert!(error.message.contains("s_buf_cells[") && error.message.contains("case.pld:"), "{error}");
         right.compare(&right.launched(&executable).unwrap(), "compiled");
     }
 }
