@@ -3,9 +3,9 @@
 use half::{bf16, f16};
 use pld::error::{Error, ErrorKind};
 use pld::ir::{Combine, DType};
-use pld::runtime::{Arg, CompileOptions, TensorArg, World, WorldOptions};
+use pld::runtime::{Arg, TensorArg, World, WorldOptions};
 
-use crate::programs::compile_with;
+use crate::programs::compile;
 
 /// The number that a test gives for an element, which depends on rank and position; small, so that types hold it, and
 /// for floats not a dyadic one, so that the order of a sum shows.
@@ -56,68 +56,66 @@ fn combined(op: Combine, to: DType, from: DType, values: impl Iterator<Item = f6
     encode(to, values.reduce(apply).unwrap())
 }
 
-/// Launches with one tensor of inputs and one of outputs, and returns the latter; both are `[nranks, count]`.
+/// Launches with one tensor of inputs and one of outputs a rank, and returns the elements of the latter.
 struct Launch<'a> {
     text: &'a str,
     nranks: u32,
     from: DType,
     to: DType,
-    /// Elements of a rank's input and output.
-    elements: (usize, usize),
+    /// Of a rank's input and output.
+    shapes: (&'a [i64], &'a [i64]),
     scalars: &'a [i64],
-    unchecked: bool,
 }
 
 impl Launch<'_> {
     fn run(&self) -> Result<Vec<Vec<Vec<u8>>>, Error> {
         let world = World::create(self.nranks, &WorldOptions::default()).unwrap();
-        let options = CompileOptions { unchecked: self.unchecked, ..CompileOptions::default() };
-        let exe = compile_with(self.text, &world, &options).unwrap_or_else(|e| panic!("{e}\n{}", self.text));
+        let exe = compile(self.text, &world, false).unwrap_or_else(|e| panic!("{e}\n{}", self.text));
         let n = self.nranks as usize;
-        let inputs: Vec<u8> = (0..n)
-            .flat_map(|rank| (0..self.elements.0).map(move |i| (rank, i)))
-            .flat_map(|(rank, i)| encode(self.from, number(self.from, rank, i)))
-            .collect();
+        let count = |shape: &[i64]| shape.iter().product::<i64>() as usize;
+        let (given, taken) = (count(self.shapes.0), count(self.shapes.1) * self.to.size() as usize);
+        let numbers = (0..n).flat_map(|rank| (0..given).map(move |i| number(self.from, rank, i)));
+        let inputs: Vec<u8> = numbers.flat_map(|value| encode(self.from, value)).collect();
         let aligned = |bytes: &[u8]| {
-            let mut words = vec![0u64; bytes.len().div_ceil(8).max(1)];
+            let mut words = vec![0u64; bytes.len().div_ceil(8)];
             // SAFETY: the words are plain numbers, at least as many bytes.
             unsafe { words.as_mut_ptr().cast::<u8>().copy_from(bytes.as_ptr(), bytes.len()) };
             words
         };
-        let size = self.to.size() as usize;
-        let mut inputs = aligned(&inputs);
-        let mut outputs = aligned(&vec![0x5A; n * self.elements.1 * size]);
-        let shapes = [[n as i64, self.elements.0 as i64], [n as i64, self.elements.1 as i64]];
+        let (mut inputs, mut outputs) = (aligned(&inputs), aligned(&vec![0x5A; n * taken]));
+        let ranked = |shape: &[i64]| [&[n as i64], shape].concat();
+        let shapes = [ranked(self.shapes.0), ranked(self.shapes.1)];
         let tensor = |words: &mut Vec<u64>, dtype, shape| {
             Arg::Tensor(TensorArg { data: words.as_mut_ptr().cast(), dtype, shape, strides: None })
         };
         let mut args = vec![tensor(&mut inputs, self.from, &shapes[0]), tensor(&mut outputs, self.to, &shapes[1])];
         args.extend(self.scalars.iter().map(|&value| Arg::Int(value)));
         exe.launch(&args)?;
-        let bytes: Vec<u8> = outputs.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let rank = |rank: usize| bytes[rank * self.elements.1 * size..][..self.elements.1 * size].chunks(size);
-        Ok((0..n).map(|r| rank(r).map(<[u8]>::to_vec).collect()).collect())
+        let bytes: Vec<u8> = outputs.iter().flat_map(|word| word.to_ne_bytes()).take(n * taken).collect();
+        let elements = |rank: &[u8]| rank.chunks(self.to.size() as usize).map(<[u8]>::to_vec).collect();
+        Ok(bytes.chunks(taken).map(elements).collect())
     }
 }
 
-/// Every rank combines the windows of all, from itself on.
+/// Every rank combines a region of the windows of all, from itself on. The rows of the region lie apart.
 fn all_from_me(op: Combine, to: DType, from: DType) -> String {
     format!(
         "program combine
-entry go(x: tensor[37] {from} in, y: tensor[37] {to} out, data: window[37] {from}, sig: window[1] i32) {{
+entry go(x: tensor[120] {from} in, y: tensor[4, 40] {to} out, data: window[3, 40] {from}, sig: window[1] i32) {{
   at step {{
     me = rank(data)
-    put data @me <- x
+    whole = flatten data
+    put whole @me <- x
     for peer in 0..world {{ notify sig[0] @peer += 1 }}
     wait sig[0] >= world
-    get_{op} y <- data @me..(me + world)
+    get_{op} y[2, 0] <- data[1, 2] @me..(me + world) [2, 37]
   }}
 }}
-host (xs: tensor[world, 37] {from} in, ys: tensor[world, 37] {to} out) {{
-  data_buf = alloc_window [37] {from}
+host (xs: tensor[world, 120] {from} in, ys: tensor[world, 4, 40] {to} out) {{
+  data_buf = alloc_window [3, 40] {from}
   sig_buf = alloc_window [1] i32
   ranks r in 0..world {{
-    data = window data_buf [37] {from}
+    data = window data_buf [3, 40] {from}
     sig = window sig_buf [1] i32
     dispatch go(xs[r], ys[r], data, sig) device r
   }}
@@ -132,21 +130,22 @@ fn every_type_and_op() {
     let alike = DType::ALL.into_iter().filter(|d| *d != DType::Bool && !d.is_storage_only()).map(|d| (d, d));
     let pairs = FLOATS.into_iter().flat_map(|to| FLOATS.map(|from| (to, from))).filter(|(to, from)| to != from);
     for (to, from) in alike.chain(pairs) {
+        let untouched = vec![0x5A; to.size() as usize];
         for &op in Combine::ALL {
             let text = all_from_me(op, to, from);
             // With one rank it is a copy, which converts.
             for nranks in [1, 2, 3, 5] {
-                let found =
-                    Launch { text: &text, nranks, from, to, elements: (37, 37), scalars: &[], unchecked: false };
-                let found = found.run().unwrap();
-                let n = nranks as usize;
-                for (rank, i) in (0..n).flat_map(|rank| (0..37).map(move |i| (rank, i))) {
-                    let element = |k: usize| {
-                        let peer = (rank + k) % n;
-                        decode(from, &encode(from, number(from, peer, i)))
+                let launch = Launch { text: &text, nranks, from, to, shapes: (&[120], &[4, 40]), scalars: &[] };
+                let (found, n) = (launch.run().unwrap(), nranks as usize);
+                for (rank, i) in (0..n).flat_map(|rank| (0..160).map(move |i| (rank, i))) {
+                    let (row, col) = (i / 40, i % 40);
+                    let right = if row >= 2 && col < 37 {
+                        let element = |peer| decode(from, &encode(from, number(from, peer, (row - 1) * 40 + col + 2)));
+                        combined(op, to, from, (0..n).map(|k| element((rank + k) % n)))
+                    } else {
+                        untouched.clone()
                     };
-                    let right = combined(op, to, from, (0..n).map(element));
-                    assert_eq!(found[rank][i], right, "{op} {from} to {to}, rank {rank} of {n}, element {i}");
+                    assert_eq!(found[rank][i], right, "{op} {from} to {to}, rank {rank} of {n}, [{row}, {col}]");
                 }
             }
         }
@@ -191,8 +190,8 @@ host (xs: tensor[world, {size}] i32 in, ys: tensor[world, {size}] i32 out, a: i6
 }
 
 fn launch(text: &str, nranks: u32, size: usize, a: i64, b: i64) -> Result<Vec<Vec<i32>>, Error> {
-    let (from, to) = (DType::I32, DType::I32);
-    let launch = Launch { text, nranks, from, to, elements: (size, size), scalars: &[a, b], unchecked: false };
+    let (from, to, shape) = (DType::I32, DType::I32, &[size as i64][..]);
+    let launch = Launch { text, nranks, from, to, shapes: (shape, shape), scalars: &[a, b] };
     let int = |bytes: &Vec<u8>| i32::from_ne_bytes(bytes.as_slice().try_into().unwrap());
     Ok(launch.run()?.iter().map(|rank| rank.iter().map(int).collect()).collect())
 }

@@ -150,13 +150,13 @@ mod model {
         crate::model(|| {
             let shared = Arc::new((Bell::new(), [AtomicU32::new(0), AtomicU32::new(0)]));
             let ringers = [0, 1].map(|cell| {
-                let (shared, self_) = (shared.clone(), Interruptible::new());
+                let (shared, ringer) = (shared.clone(), Interruptible::new());
                 thread::spawn(move || {
-                    self_.here();
+                    ringer.here();
                     shared.1[cell].store(1, Ordering::Release);
-                    self_.here();
+                    ringer.here();
                     let sleepers = shared.0.sleepers.load(Ordering::Relaxed);
-                    self_.here();
+                    ringer.here();
                     if sleepers != 0 {
                         shared.0.wake();
                     }

@@ -75,8 +75,10 @@ pub(crate) mod model {
     }
 
     /// A thread that makes no fences of its own.
+    #[cfg(test)]
     pub(crate) struct Interruptible(usize);
 
+    #[cfg(test)]
     impl Interruptible {
         pub(crate) fn new() -> Self {
             let mut calls = calls();
@@ -95,6 +97,7 @@ pub(crate) mod model {
         }
     }
 
+    #[cfg(test)]
     impl Drop for Interruptible {
         fn drop(&mut self) {
             calls().answered[self.0] = u32::MAX;
