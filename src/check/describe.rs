@@ -270,11 +270,29 @@ impl<'p> Writer<'p> {
                 let (at, size) = (list(offsets), list(extents));
                 format!("{at} with extents {size} is outside of {name} {shape}, in dimension {dim}")
             }
-            FaultKind::Peer => format!("peer {} is not one of the {} ranks of the window", offsets[0], extents[0]),
+            FaultKind::Peer => match offsets[..] {
+                [first, end] => {
+                    format!("peers {first}..{end} are not a round of the {} ranks of the window", extents[0])
+                }
+                _ => format!("peer {} is not one of the {} ranks of the window", offsets[0], extents[0]),
+            },
             FaultKind::Array => format!("index {} is outside of an array of {}", offsets[0], extents[0]),
             FaultKind::Division => "an integer is divided by zero".into(),
             FaultKind::Step => format!("the step of the loop is {}", offsets[0]),
+            FaultKind::Require => self.required(machine, *op, offsets, extents[0]),
+            FaultKind::Agree => self.disagreed(machine, *op, offsets, extents[0]),
         }
+    }
+
+    fn required(&self, machine: &Machine, op: Op, offsets: &[i64], right: i64) -> String {
+        let OpKind::Require { cmp, .. } = machine.plan.program.ops[op].kind else { unreachable!("it was required") };
+        let about = if offsets[1] < 0 { String::new() } else { format!(", of peer {}", offsets[1]) };
+        format!("{} {cmp} {right} does not hold{about}", offsets[0])
+    }
+
+    fn disagreed(&self, machine: &Machine, op: Op, offsets: &[i64], mine: i64) -> String {
+        let OpKind::Agree { label, .. } = &machine.plan.program.ops[op].kind else { unreachable!("it was compared") };
+        format!("{label} is call {mine}, but peer {} makes call {}", offsets[1], offsets[0])
     }
 
     fn differs(&self, machine: &Machine, shown: &Shown, arg: usize, part: usize, byte: usize) -> Parts {
@@ -393,7 +411,9 @@ fn verb(does: Does) -> &'static str {
 /// The tensors of an op, the destination first.
 fn tensors(machine: &Machine, op: Op) -> Vec<Tensor> {
     match machine.plan.program.ops[op].kind {
-        OpKind::Put { dst, src, .. } | OpKind::Get { dst, src, .. } => vec![dst, src],
+        OpKind::Put { dst, src, .. } | OpKind::Get { dst, src, .. } | OpKind::GetReduce { dst, src, .. } => {
+            vec![dst, src]
+        }
         OpKind::Slice { src, .. }
         | OpKind::Read { src, .. }
         | OpKind::Load { src, .. }

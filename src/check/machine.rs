@@ -317,6 +317,10 @@ impl<'p> Machine<'p> {
                         self.slice(&mut entry, op, *dst, *src, at)?;
                         self.ranks[rank].entry = Some(entry);
                     }
+                    OpKind::Flatten { dst, src } => {
+                        self.flatten(&mut entry, *dst, *src);
+                        self.ranks[rank].entry = Some(entry);
+                    }
                     _ => self.submit(rank, entry, op),
                 },
                 Next::Drain | Next::End if pending => {

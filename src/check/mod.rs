@@ -25,6 +25,7 @@ pub mod value;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::{Diagnostic, Program};
+use crate::passes::expand_collectives::{Target, expand_collectives};
 
 use classify::classify;
 use describe::Writer;
@@ -77,13 +78,15 @@ pub struct Outcome {
 ///
 /// Errors: `InvalidArgument` if the arguments are not those of the host driver, `Unsupported` if a run takes too long.
 pub fn check(program: &Program, options: &Options, go_on: &mut dyn FnMut() -> bool) -> Result<Report> {
-    explore::explore(&Plan::new(program, options)?, go_on)
+    let program = expand_collectives(program, &Target::new(options.nranks))?;
+    explore::explore(&Plan::new(&program, options)?, go_on)
 }
 
 /// Runs a program once, in the order of a schedule.
 ///
 /// Errors: as [`check`].
 pub fn run(program: &Program, options: &Options, schedule: &Schedule) -> Result<Outcome> {
+    let program = &*expand_collectives(program, &Target::new(options.nranks))?;
     let plan = Plan::new(program, options)?;
     let (machine, _) = explore::run(&plan, schedule);
     let writer = Writer::new(program);

@@ -14,9 +14,9 @@ use super::registers::{Base, Next, Registers, View};
 use super::shadow::Access;
 use super::signal::{Apply, Awaited, Cell, Note, Seen};
 use super::task::{At, Block};
-use super::value::{Value, cast, encode, reduce, tile_op, wrap};
-use crate::ir::effects::Access as Does;
-use crate::ir::op::{Dims, MAX_CONDITIONS};
+use super::value::{Value, cast, combined, encode, int_op, reduce, tile_op, wrap};
+use crate::ir::effects::{Access as Does, Peers};
+use crate::ir::op::{Dims, MAX_CONDITIONS, PeerRange};
 use crate::ir::program::TensorDef;
 use crate::ir::{
     Atomic, BinaryOp, CallbackArg, Direction, FaultKind, NotifyOp, Op, OpKind, Predicate, ReduceAxis, Scalar,
@@ -110,6 +110,7 @@ impl Machine<'_> {
         parts.iter().for_each(|part| self.touch(block, op, part));
         match kind {
             OpKind::Slice { dst, src, at } => self.slice(&mut block.registers, op, *dst, *src, at)?,
+            OpKind::Flatten { dst, src } => self.flatten(&mut block.registers, *dst, *src),
             OpKind::Read { dst, src, .. } => {
                 let dtype = program.tensors[*src].dtype;
                 let value = self.memory.elements(parts[0].piece, &parts[0].ranges, dtype)[0];
@@ -133,6 +134,21 @@ impl Machine<'_> {
             OpKind::Get { dst, .. } => {
                 let bytes = self.memory.gather(parts[0].piece, &parts[0].ranges);
                 self.write(block, op, &parts[1], bytes, Atomic::None, *dst);
+            }
+            OpKind::GetReduce { op: combine, dst, src, .. } => {
+                let (to, from) = parts.split_last().expect("the destination comes last");
+                let (dtype, result) = (program.tensors[*src].dtype, program.tensors[*dst].dtype);
+                let gifts = from.iter().map(|part| self.memory.elements(part.piece, &part.ranges, dtype));
+                let all = combined(*combine, dtype, gifts);
+                let bytes = all.into_iter().flat_map(|value| encode(wrap(value, result), result)).collect();
+                self.write(block, op, to, bytes, Atomic::None, *dst);
+            }
+            OpKind::Require { cmp, a, b, peer } => self.require(block, op, *cmp, (*a, *b), *peer)?,
+            OpKind::Agree { theirs, mine, peer, .. } => {
+                let [theirs, mine, peer] = [theirs, mine, peer].map(|&scalar| block.registers.int(scalar));
+                if theirs != mine {
+                    return Err(Fault::new(op, FaultKind::Agree, &[theirs, peer], &[mine]));
+                }
             }
             OpKind::Full { dst, value } => {
                 let value = block.registers.as_element(*value, program.tiles[*dst].dtype);
@@ -184,6 +200,22 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// All elements of a packed tensor.
+    pub fn flatten(&mut self, registers: &mut Registers, dst: Tensor, src: Tensor) {
+        let view = registers.views[src].clone().expect("what is flattened is there");
+        let strides = Numbers::from_elem(self.plan.program.tensors[src].dtype.size(), 1);
+        Rc::make_mut(&mut registers.views)[dst] = Some(View { strides, ..view });
+    }
+
+    fn require(&self, block: &Block, op: Op, cmp: BinaryOp, sides: (Scalar, Scalar), peer: Option<Scalar>) -> Step {
+        let (a, b) = (block.registers.int(sides.0), block.registers.int(sides.1));
+        if int_op(cmp, a.into(), b.into()) == Some(0) {
+            let peer = peer.map_or(-1, |peer| block.registers.int(peer));
+            return Err(Fault::new(op, FaultKind::Require, &[a, peer], &[b]));
+        }
+        Ok(())
+    }
+
     // Where.
 
     fn check(&self, op: Op, operand: u32, tensor: Tensor, at: &[i64], extents: &[i64]) -> Step {
@@ -199,24 +231,36 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The rank that a peer is; the own rank without one.
-    fn peer(&self, block: &Block, op: Op, window: Tensor, peer: Option<Scalar>) -> Step<usize> {
-        let Some(peer) = peer else { return Ok(block.key.0) };
-        let peer = block.registers.int(peer);
+    /// The ranks that peers are, in their order; the own rank without any.
+    fn ranks(&self, block: &Block, op: Op, window: Tensor, peers: Option<Peers>) -> Step<SmallVec<[usize; 2]>> {
+        let Some(peers) = peers else { return Ok(smallvec::smallvec![block.key.0]) };
         let domain = self.plan.domain(block.registers.buffer(self.plan, window));
-        let rank = usize::try_from(peer).ok().and_then(|peer| domain.get(peer)).copied();
-        rank.ok_or_else(|| Fault::new(op, FaultKind::Peer, &[peer], &[domain.len() as i64]))
+        let nranks = domain.len() as i64;
+        let fault = |numbers: &[i64]| Fault::new(op, FaultKind::Peer, numbers, &[nranks]);
+        match peers {
+            Peers::One(peer) => {
+                let peer = block.registers.int(peer);
+                let inside = (0..nranks).contains(&peer);
+                inside.then(|| smallvec::smallvec![domain[peer as usize]]).ok_or_else(|| fault(&[peer]))
+            }
+            Peers::Range(PeerRange { first, end }) => {
+                let (first, end) = (block.registers.int(first), block.registers.int(end));
+                let inside = (0..nranks).contains(&first) && (1..=nranks).contains(&end.wrapping_sub(first));
+                let ranks = || (first..end).map(|peer| domain[(peer % nranks) as usize]).collect();
+                inside.then(ranks).ok_or_else(|| fault(&[first, end]))
+            }
+        }
     }
 
     /// The places that an op touches, which are inside their tensors.
     fn locate(&self, block: &Block, op: Op) -> Step<Parts> {
         let plan = self.plan;
         let touches = &plan.touches[op];
-        let ranks = touches.iter().map(|touch| self.peer(block, op, touch.tensor, touch.peer));
-        let ranks = ranks.collect::<Step<SmallVec<[usize; 2]>>>()?;
+        let ranks = touches.iter().map(|touch| self.ranks(block, op, touch.tensor, touch.peers));
+        let ranks = ranks.collect::<Step<SmallVec<[_; 2]>>>()?;
         // The destination comes last in the table, and is the first operand.
         let mut parts = Parts::new();
-        for (operand, (touch, &rank)) in touches.iter().zip(&ranks).rev().enumerate() {
+        for (operand, (touch, ranks)) in touches.iter().zip(&ranks).rev().enumerate() {
             let shape = &plan.shapes[touch.tensor];
             let (at, extents) = match &touch.reach {
                 Reach::Numbers(extents) => (block.registers.ints(&touch.at), extents.clone()),
@@ -225,14 +269,16 @@ impl Machine<'_> {
             };
             self.check(op, operand as u32, touch.tensor, &at, &extents)?;
             let view = block.registers.views[touch.tensor].as_ref().expect("a tensor is there before it is used");
-            let own = block.key.0;
-            let rank = if matches!(view.base, Base::Window(_)) { rank } else { own };
-            parts.push(Part {
-                does: touch.does,
-                piece: self.memory.piece(view.base, rank, self.first_arg(own)),
-                ranges: ranges(view, &at, &extents, plan.program.tensors[touch.tensor].dtype.size()),
-                remote: rank != own,
-            });
+            let (own, element) = (block.key.0, plan.program.tensors[touch.tensor].dtype.size());
+            parts.extend(ranks.iter().rev().map(|&rank| {
+                let rank = if matches!(view.base, Base::Window(_)) { rank } else { own };
+                Part {
+                    does: touch.does,
+                    piece: self.memory.piece(view.base, rank, self.first_arg(own)),
+                    ranges: ranges(view, &at, &extents, element),
+                    remote: rank != own,
+                }
+            }));
         }
         parts.reverse();
         Ok(parts)

@@ -12,9 +12,7 @@ use crate::ir::effects::{Access as Does, Effect, Peers, Place, Span, effects};
 use crate::ir::extent::Known;
 use crate::ir::op::Dims;
 use crate::ir::program::{Param, ScalarDef, TensorDef};
-use crate::ir::{
-    Array, Block, Buffer, Entry, Extent, Op, OpKind, Operand, Program, Scalar, Tensor, Tile, Var, WaitCmp,
-};
+use crate::ir::{Array, Block, Buffer, Entry, Extent, Op, OpKind, Operand, Program, Tensor, Tile, Var, WaitCmp};
 use crate::passes::plan_windows::{Layout, plan_windows};
 use crate::passes::task_graph::{Tasks, tasks};
 use crate::verify::domains::Domains;
@@ -30,8 +28,8 @@ pub type Numbers = SmallVec<[i64; 4]>;
 pub struct Touch {
     pub does: Does,
     pub tensor: Tensor,
-    /// The rank whose memory it is; none for the own one.
-    pub peer: Option<Scalar>,
+    /// The ranks whose memory it is; none for the own one.
+    pub peers: Option<Peers>,
     pub at: Dims,
     pub reach: Reach,
 }
@@ -141,12 +139,7 @@ impl<'p> Plan<'p> {
                     Span::Dims(dims) => Reach::Scalars(dims),
                     Span::Whole => Reach::Whole,
                 };
-                let peer = match peer {
-                    None => None,
-                    Some(Peers::One(peer)) => Some(peer),
-                    Some(Peers::Range(_)) => todo!("get_reduce"),
-                };
-                Some(Touch { does: access, tensor, peer, at, reach })
+                Some(Touch { does: access, tensor, peers: peer, at, reach })
             }
             Place::Tile(_) | Place::Var(_) | Place::Array(_) => None,
         };

@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use smallvec::SmallVec;
 
-use crate::ir::{BinaryOp, DType, ReduceOp, TileOp};
+use crate::ir::{BinaryOp, Combine, DType, ReduceOp, TileOp};
 
 /// A scalar or an element. Integers of every width are exact here, and wrap when they are kept in their type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -207,6 +207,22 @@ pub fn reduce(op: ReduceOp, dtype: DType, line: &[Value]) -> Value {
     let wide = if dtype.is_float() { DType::F32 } else { dtype };
     let all = line.iter().copied().reduce(|a, b| tile_op(op, wide, a, b).expect("no division"));
     wrap(all.expect("a tile has elements"), dtype)
+}
+
+/// Elements of several ranks, combined in their order; of floats, in f32.
+pub fn combined(op: Combine, dtype: DType, gifts: impl Iterator<Item = Vec<Value>>) -> Vec<Value> {
+    let op = match op {
+        Combine::Sum => TileOp::Add,
+        Combine::Prod => TileOp::Mul,
+        Combine::Max => TileOp::Max,
+        Combine::Min => TileOp::Min,
+    };
+    let wide = if dtype.is_float() { DType::F32 } else { dtype };
+    let both = |all: Vec<Value>, next: Vec<Value>| {
+        let pairs = all.into_iter().zip(next);
+        pairs.map(|(a, b)| tile_op(op, wide, a, b).expect("no division")).collect()
+    };
+    gifts.reduce(both).expect("at least one rank gives")
 }
 
 #[cfg(test)]

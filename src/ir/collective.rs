@@ -122,6 +122,12 @@ impl Collective {
         }
     }
 
+    /// All tensors that it names; some of them more than once.
+    pub fn tensors(&self) -> impl Iterator<Item = Tensor> {
+        let operands = self.operands().into_iter().map(|(tensor, _)| tensor);
+        self.window().into_iter().chain(self.signal).chain(operands)
+    }
+
     /// How elements combine, if they do.
     pub fn combine(&self) -> Option<Combine> {
         match self.kind {

@@ -14,4 +14,9 @@ pub enum FaultKind {
     Division = 4,
     /// A loop step that is not positive: `offsets[0]` is the step.
     Step = 5,
+    /// What is required does not hold: `offsets` is the left side and the peer that it is about, or -1; `extents[0]` the
+    /// right side.
+    Require = 6,
+    /// A peer calls another collective: `offsets` is the number of its call and the peer, `extents[0]` the own number.
+    Agree = 7,
 }

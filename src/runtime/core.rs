@@ -54,6 +54,8 @@ pub(super) struct Core {
     pub(super) local: Range<u32>,
     pub(super) timeout: Duration,
     pub(super) patience: Patience,
+    /// Ranks have more cores than there are CPUs.
+    pub(super) crowded: bool,
     pub(super) handoff: Handoff,
     pub(super) runs: Runs,
     pub(super) pools: Pools,
@@ -87,7 +89,7 @@ impl Core {
         board: Board,
         rank: Option<u32>,
         options: &WorldOptions,
-        patience: Patience,
+        crowded: bool,
     ) -> Result<Self> {
         let (local, nranks) = (transport.local(), transport.nranks());
         let chaos = |rank| Chaos::new(options.chaos_seed, rank, nranks, options.timeout);
@@ -99,7 +101,8 @@ impl Core {
             board: ManuallyDrop::new(board),
             rank,
             timeout: options.timeout,
-            patience,
+            patience: Patience::new(options.wait, crowded),
+            crowded,
             handoff: Handoff::new(local.len() - 1),
             runs: Runs::new(options.runs),
             pools: Pools::default(),

@@ -1,5 +1,6 @@
 //! Programs compiled for a world.
 
+use std::borrow::Cow;
 use std::cell::UnsafeCell;
 use std::ffi::CString;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::codegen::cpu::{self, Binding, Code, FunctionCode, Site, TaskCode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::print::print;
 use crate::ir::{Program, Severity};
+use crate::passes::expand_collectives::{Target, expand_collectives};
 use crate::passes::plan_windows::{Layout, plan_windows};
 use crate::passes::share_windows::Pool;
 use crate::verify::rules::NEVER_NOTIFIED;
@@ -85,19 +87,31 @@ impl Executable {
     /// Verifies a program for the size of the world, compiles it, and allocates its windows. Collective: all ranks
     /// compile the same program with the same options, in the same order.
     pub fn compile(program: &Program, world: &Arc<World>, options: &CompileOptions) -> Result<Arc<Executable>> {
-        let check = |nranks| check_rules(program, nranks, options.pool.is_some());
-        Self::build(program, world, options, check, |binding, hooks| {
-            let code = cpu::compile(program, binding, hooks)?;
-            Ok(Routine {
-                driver: code.driver,
-                host_tasks: code.host_tasks,
-                scratch_bytes: code.scratch_bytes,
-                sites: code.sites.clone(),
-                tasks: code.tasks.clone(),
-                functions: code.functions.clone(),
-                _code: Some(code),
-            })
-        })
+        let core = world.core();
+        let target = Target { nranks: core.nranks, crowded: core.crowded, mapped: true, checked: !options.unchecked };
+        // A mistake is told to all ranks when they agree on the program.
+        let (program, sound) = match write_out(program, &target, options.pool.is_some()) {
+            Ok(program) => (program, Ok(())),
+            Err(mistake) => (Cow::Borrowed(program), Err(mistake)),
+        };
+        Self::build(
+            &program,
+            world,
+            options,
+            |_| sound,
+            |binding, hooks| {
+                let code = cpu::compile(&program, binding, hooks)?;
+                Ok(Routine {
+                    driver: code.driver,
+                    host_tasks: code.host_tasks,
+                    scratch_bytes: code.scratch_bytes,
+                    sites: code.sites.clone(),
+                    tasks: code.tasks.clone(),
+                    functions: code.functions.clone(),
+                    _code: Some(code),
+                })
+            },
+        )
     }
 
     /// [`Executable::compile`] with any verifier and compiler.
@@ -165,6 +179,18 @@ impl Executable {
         });
         Ok(Arc::new(Executable { image, world: world.clone() }))
     }
+}
+
+/// The program without collectives, if it is sound.
+fn write_out<'p>(program: &'p Program, target: &Target, pooled: bool) -> Result<Cow<'p, Program>> {
+    check_rules(program, target.nranks, pooled)?;
+    let expanded = expand_collectives(program, target)?;
+    if let Cow::Owned(expanded) = &expanded {
+        check_rules(expanded, target.nranks, pooled).map_err(|e| {
+            Error::new(ErrorKind::Internal, format!("a collective was not written out well: {}", e.message))
+        })?;
+    }
+    Ok(expanded)
 }
 
 /// Everything that the verifier finds wrong, now that the world is known. Only in a pool is there somebody else who may

@@ -238,6 +238,7 @@ pub(super) fn fault(context: &Context, fault: &Fault) -> Error {
         }
         Some(FaultKind::Division) => (ErrorKind::Arithmetic, "division by zero".into()),
         Some(FaultKind::Step) => (ErrorKind::Arithmetic, format!("the step {first} is not positive")),
+        Some(FaultKind::Require | FaultKind::Agree) => todo!("collectives"),
         None => (ErrorKind::Internal, format!("fault {}", fault.kind)),
     };
     let place = site.and_then(place_of).map(|p| format!("at {p}, ")).unwrap_or_default();

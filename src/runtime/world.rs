@@ -11,7 +11,7 @@ use super::control::Board;
 use super::core::{Core, deadline};
 use super::cores::shared_cores;
 use super::threads::{self, QUIT, spawn_core, spawn_rank};
-use super::wait::{Patience, WaitPolicy};
+use super::wait::WaitPolicy;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Transport;
 use crate::transport::shm::{ShmOptions, ShmTransport};
@@ -99,8 +99,7 @@ impl World {
         }
         let board = Board::new(transport.allocate(Board::bytes(nranks), deadline)?, nranks);
         let crowded = nranks as usize * cores as usize > shared_cores(&*transport, deadline)?;
-        let patience = Patience::new(options.wait, crowded);
-        let core = Arc::new(Core::new(transport, board, rank, options, patience)?);
+        let core = Arc::new(Core::new(transport, board, rank, options, crowded)?);
         let world = Arc::new(World { core, threads: Mutex::default() });
         // If one cannot be started, dropping the world ends the others.
         for rank in world.core.local.clone().skip(1) {

@@ -5,7 +5,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use crate::ir::effects::{Access, Effect, Peers, Place, Span};
-use crate::ir::op::Dims;
+use crate::ir::op::{Dims, PeerRange};
 use crate::ir::program::{BufferSize, ScalarDef};
 use crate::ir::{BinaryOp, Buffer, Expr, Extent, Grid, Op, OpKind, Scalar, ScalarType, Tensor};
 
@@ -54,7 +54,9 @@ pub(super) fn check(cx: &mut Context, here: Position, effects: &[Effect]) {
             let shape = cx.program.tensors[*dst].shape.clone();
             region(cx, here, None, *src, at, &Span::Shape(shape));
         }
-        OpKind::Put { region: Some(region), .. } | OpKind::Get { region: Some(region), .. } => {
+        OpKind::Put { region: Some(region), .. }
+        | OpKind::Get { region: Some(region), .. }
+        | OpKind::GetReduce { region: Some(region), .. } => {
             for (dim, &extent) in region.shape.iter().enumerate() {
                 if cx.ranges.of(extent).max >= 0 {
                     continue;
@@ -65,12 +67,22 @@ pub(super) fn check(cx: &mut Context, here: Position, effects: &[Effect]) {
             }
         }
         OpKind::Window { dst, buffer } => view(cx, op, *dst, *buffer),
+        OpKind::Collective(collective) => {
+            if let (Some(window), Some(root)) = (collective.window(), collective.root()) {
+                check_peer(cx, here, cx.root(window), root);
+            }
+        }
         OpKind::Wait { window, expected, .. } => expectation(cx, op, *window, *expected),
         _ => {}
     }
     for effect in effects {
-        if let Place::Memory { tensor, peer: Some(Peers::One(peer)), .. } = effect.place {
-            check_peer(cx, here, cx.root(tensor), peer);
+        match effect.place {
+            Place::Memory { tensor, peer: Some(Peers::One(peer)), .. } => check_peer(cx, here, cx.root(tensor), peer),
+            Place::Memory { tensor, peer: Some(Peers::Range(peers)), .. } => {
+                check_peer(cx, here, cx.root(tensor), peers.first);
+                check_number(cx, here.op, cx.root(tensor), peers);
+            }
+            _ => {}
         }
     }
     for effect in effects {
@@ -322,6 +334,21 @@ fn check_peer(cx: &mut Context, here: Position, window: Tensor, peer: Scalar) {
         .note(format!("{name} is shared by {shared}, which number each other 0 to {last}"))
         .note(from)
         .hint(format!("use rank({name}) and nranks({name}) to compute with the ranks of its domain"));
+}
+
+/// At least one and at most all ranks.
+fn check_number(cx: &mut Context, op: Op, window: Tensor, peers: PeerRange) {
+    let (first, end) = (cx.ranges.of(peers.first), cx.ranges.of(peers.end));
+    let most = i128::from(cx.ranges.nranks(window).max);
+    let (low, high) = (i128::from(end.min) - i128::from(first.max), i128::from(end.max) - i128::from(first.min));
+    if high < 1 || low > most {
+        let (names, kind) = (cx.names, cx.kind(op).name());
+        let message = format!("{kind} takes from {}..{}", names.scalar(peers.first), names.scalar(peers.end));
+        let notes = [define(cx, peers.first), define(cx, peers.end)];
+        cx.find(&rules::PEER, op, message)
+            .notes(notes)
+            .hint("take from at least one rank, and from none twice: @0..nranks(window) for all");
+    }
 }
 
 fn view(cx: &mut Context, op: Op, dst: Tensor, buffer: Buffer) {

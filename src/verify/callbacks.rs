@@ -62,10 +62,10 @@ impl<'a> Functions<'a> {
                     host_task(cx, here, name, args);
                 }
             }
-            OpKind::Dispatch { .. } => {
+            OpKind::Dispatch { .. } | OpKind::Collective(_) if here.scope == Scope::Host => {
                 for op in self.host_tasks.drain(..) {
                     let names = cx.names;
-                    cx.find(&rules::HOST_TASK, op, "a host task stands before a dispatch")
+                    cx.find(&rules::HOST_TASK, op, "a host task stands before what ranks do")
                         .note(format!("{}{}", names.op(here.op), names.at(here.op)))
                         .hint("host tasks run when the ranks have done their part: move it to the end");
                 }

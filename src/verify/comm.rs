@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-use crate::ir::effects::{Access, Effect, Place};
+use crate::ir::effects::{Access, Effect, Place, Scope};
 use crate::ir::extent::Shape;
 use crate::ir::{Atomic, Buffer, DType, Entry, Expr, Op, OpKind, Staging, Task, Tensor, WaitCmp};
 
 use super::host::Uses;
 use super::range::Interval;
-use super::{Context, Position, rules};
+use super::{Context, Position, collectives, rules};
 
 /// Windows, signals, atomics and chunks of one op; whether its operands are windows where they must be.
 pub(super) fn check(cx: &mut Context, here: Position) -> bool {
@@ -19,8 +19,10 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
     let names = cx.names;
     let kind = cx.kind(op);
     let window = match *kind {
+        OpKind::Collective(ref collective) => return collectives::check(cx, here, collective),
         OpKind::Put { dst: window, .. }
         | OpKind::Get { src: window, .. }
+        | OpKind::GetReduce { src: window, .. }
         | OpKind::RemoteLoad { src: window, .. }
         | OpKind::RemoteStore { dst: window, .. }
         | OpKind::Notify { window, .. }
@@ -313,11 +315,12 @@ impl Stores {
         }
         match cx.kind(here.op) {
             OpKind::RemoteStore { .. } => self.present = Some(here.op),
-            OpKind::Notify { peer, .. } => {
+            kind @ (OpKind::Notify { .. } | OpKind::Collective(_)) if here.scope == Scope::InCore => {
                 self.present = None;
+                let peers = kind.peer().map_or(Interval::ALL, |peer| cx.ranges.of(peer));
                 if let Some((store, task)) = self.earlier
                     && let OpKind::RemoteStore { peer: to, .. } = cx.kind(store)
-                    && !cx.ranges.of(*peer).disjoint(cx.ranges.of(*to))
+                    && !peers.disjoint(cx.ranges.of(*to))
                 {
                     self.earlier = None;
                     let names = cx.names;
@@ -325,7 +328,7 @@ impl Stores {
                     cx.find(
                         &rules::UNDRAINED_STORE,
                         here.op,
-                        format!("this notify does not cover the remote_store of task {task}"),
+                        format!("this {} does not cover the remote_store of task {task}", kind.name()),
                     )
                     .note(format!("{}{}", names.op(store), names.at(store)))
                     .note("on an NPU a remote_store may still be under way when its task ends")

@@ -9,7 +9,7 @@ use crate::ir::extent::ExtentData;
 use crate::ir::program::{DomainRanks, ScalarDef, TensorDef};
 use crate::ir::{BinaryOp, Buffer, Domain, Entry, Expr, Extent, Op, OpKind, Operand, Scalar, Tensor};
 
-use super::domains::{Devices, declared, list, passed};
+use super::domains::{Devices, declared, exchanged, list, passed};
 use super::{Context, rules};
 
 /// The device of a dispatch is a rank, and one that is known when compiling.
@@ -170,6 +170,7 @@ pub(super) fn finish(cx: &mut Context) {
     unreached_members(cx);
     certainty(cx);
     mixed_domains(cx);
+    collective_domains(cx);
 }
 
 /// A value that is a peer for two windows means the same rank for both.
@@ -220,13 +221,54 @@ fn dispatched(cx: &Context, op: Op) -> Option<Entry> {
     }
 }
 
+/// What a dispatch passes for a window parameter, if it is one of the entry that it runs.
+fn buffer_of(cx: &Context, dispatch: Op, window: Tensor) -> Option<Buffer> {
+    let OpKind::Dispatch { entry, args, .. } = cx.kind(dispatch) else { return None };
+    let TensorDef::Window(callee, index) = cx.program.tensors[window].def else { return None };
+    let Operand::Tensor(view) = *args.get(index as usize).filter(|_| callee == *entry)? else { return None };
+    match cx.program.tensors[view].def {
+        TensorDef::View(buffer) => Some(buffer),
+        _ => None,
+    }
+}
+
 /// The ranks that share what a dispatch passes for a window parameter.
 fn shared_by<'c>(cx: &'c Context, dispatch: Op, window: Tensor) -> Option<&'c [u32]> {
-    let OpKind::Dispatch { args, .. } = cx.kind(dispatch) else { return None };
-    let TensorDef::Window(_, index) = cx.program.tensors[window].def else { return None };
-    let Operand::Tensor(view) = *args.get(index as usize)? else { return None };
-    let TensorDef::View(buffer) = cx.program.tensors[view].def else { return None };
-    Some(&cx.domains.ranks[cx.domains.of(buffer)?])
+    Some(&cx.domains.ranks[cx.domains.of(buffer_of(cx, dispatch, window)?)?])
+}
+
+/// The ranks that take part in a collective have all its windows, and number each other alike in those that others reach
+/// into.
+fn collective_domains(cx: &mut Context) {
+    let program = cx.program;
+    for (op, data) in &program.ops {
+        let OpKind::Collective(collective) = &data.kind else { continue };
+        let Some(window) = collective.window() else { continue };
+        let differs = |dispatch: Option<Op>| {
+            let shared = |tensor: Tensor| {
+                let buffer = match program.tensors[tensor].def {
+                    TensorDef::View(buffer) => buffer,
+                    _ => buffer_of(cx, dispatch?, cx.root(tensor))?,
+                };
+                Some((&program.buffers[buffer].name, &cx.domains.ranks[cx.domains.of(buffer)?]))
+            };
+            let (name, ranks) = shared(window)?;
+            let others = collective.tensors().filter(|&tensor| dispatch.is_none() || collective.signal == Some(tensor));
+            let (other, outside) =
+                others.filter_map(|tensor| Some((tensor, shared(tensor)?))).find_map(|(tensor, of)| {
+                    let reached = tensor == window || collective.signal == Some(tensor);
+                    let lacks = if reached { of.1 != ranks } else { !ranks.iter().all(|rank| of.1.contains(rank)) };
+                    lacks.then_some(of)
+                })?;
+            Some(format!("{name} is shared by {}, and {other} by {}", list(ranks), list(outside)))
+        };
+        let of_tasks = || program.ops.keys().find_map(|dispatch| differs(Some(dispatch)));
+        if let Some(note) = differs(None).or_else(of_tasks) {
+            cx.find(&rules::COLLECTIVE_DOMAIN, op, "not the same ranks share the windows of this collective")
+                .note(note)
+                .hint("name one domain in their allocations: alloc_window [...] f32 in pair");
+        }
+    }
 }
 
 /// Every rank of a declared domain gets one of its windows.
@@ -235,8 +277,12 @@ fn unreached_members(cx: &mut Context) {
     for op in program.ops.keys() {
         let OpKind::Domain { domain } = *cx.kind(op) else { continue };
         let Some(mut missing) = declared(program, domain, cx.known) else { continue };
+        let shared = |buffer: Buffer| program.buffers[buffer].domain == Some(domain);
         for dispatch in program.ops.keys() {
-            let receives = passed(program, dispatch).any(|buffer| program.buffers[buffer].domain == Some(domain));
+            if exchanged(program, dispatch).into_iter().any(shared) {
+                missing.clear();
+            }
+            let receives = passed(program, dispatch).any(shared);
             match cx.domains.devices(dispatch) {
                 Some(devices) if receives => match &devices.ranks {
                     Some(ranks) => missing.retain(|rank| !ranks.contains(rank)),

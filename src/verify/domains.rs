@@ -11,10 +11,11 @@ use std::rc::Rc;
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+use smallvec::SmallVec;
 
 use crate::ir::extent::Known;
 use crate::ir::program::{DomainRanks, ScalarDef, TensorDef};
-use crate::ir::{BinaryOp, Block, Buffer, Domain, Expr, Extent, Op, OpKind, Operand, Program, Scalar, UnaryOp};
+use crate::ir::{BinaryOp, Block, Buffer, Domain, Expr, Extent, Op, OpKind, Operand, Program, Scalar, Tensor, UnaryOp};
 
 use super::range::Interval;
 
@@ -62,6 +63,19 @@ impl Domains {
                 None => {}
             }
         }
+        for buffers in program.ops.keys().map(|op| exchanged(program, op)) {
+            // What no dispatch receives is with the rest, or with everybody.
+            let known_by = |buffer: &Buffer| match program.buffers[*buffer].domain {
+                Some(domain) => declared(program, domain, known),
+                None => reached[*buffer].clone(),
+            };
+            let ranks = buffers.iter().find_map(known_by).or_else(|| world.map(|world| (0..world).collect()));
+            for buffer in buffers {
+                if reached[buffer].is_none() && !unknown[buffer] {
+                    reached[buffer].clone_from(&ranks);
+                }
+            }
+        }
         for (buffer, data) in &program.buffers {
             let ranks = match data.domain {
                 Some(domain) => declared(program, domain, known),
@@ -78,7 +92,7 @@ impl Domains {
         domains
     }
 
-    /// The domain of a buffer; none if no dispatch receives it, or the world has to be known first.
+    /// The domain of a buffer; none if nobody uses it, or the world has to be known first.
     pub fn of(&self, buffer: Buffer) -> Option<DomainId> {
         self.of[buffer].expand()
     }
@@ -110,6 +124,16 @@ pub fn passed(program: &Program, op: Op) -> impl Iterator<Item = Buffer> {
         },
         Operand::Scalar(_) => None,
     })
+}
+
+/// The buffers whose views a collective of the host driver names; the one whose ranks take part comes first.
+pub fn exchanged(program: &Program, op: Op) -> SmallVec<[Buffer; 2]> {
+    let OpKind::Collective(collective) = &program.ops[op].kind else { return SmallVec::new() };
+    let buffer = |tensor: Tensor| match program.tensors[tensor].def {
+        TensorDef::View(buffer) => Some(buffer),
+        _ => None,
+    };
+    collective.tensors().filter_map(buffer).collect()
 }
 
 /// The ranks that a declaration names, in its order; none while one of them is not known, and if it breaks a rule.

@@ -61,7 +61,14 @@ impl Uses {
             OpKind::Ranks { first, end, .. } => devices::turns(cx, here.op, *first, *end),
             OpKind::SliceRank { src, .. } => leading_extent(cx, here.op, *src),
             OpKind::Dispatch { entry, args, device } => self.dispatch(cx, here, *entry, args, *device),
-            _ => {
+            OpKind::Collective(collective) if here.scope == Scope::Host => {
+                self.any_dispatch = true;
+                collective.tensors().for_each(|view| self.passed[cx.root(view)] = true);
+            }
+            kind => {
+                if let OpKind::Collective(collective) = kind {
+                    collective.tensors().for_each(|tensor| self.touched[cx.root(tensor)] = true);
+                }
                 for effect in effects {
                     let Place::Memory { tensor, .. } = effect.place else { continue };
                     let root = cx.root(tensor);

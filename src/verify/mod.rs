@@ -3,8 +3,8 @@
 //! [`verify`] reports everything that is wrong with a program, not only the first mistake. [`rules`] lists what can be,
 //! and each group of rules has a file: `structure` (where ops may stand, what they may use), `types` (element types,
 //! ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers), `host` (the host driver
-//! and what it dispatches), `devices` (the ranks that it dispatches to), `tasks` (what orders tasks), `waiters` (deferred
-//! waits) and `callbacks` (the engine's own functions). Two analyses serve the rules and code generation: [`domains`]
+//! and what it dispatches), `devices` (the ranks that it dispatches to), `collectives`, `tasks` (what orders tasks),
+//! `waiters` (deferred waits) and `callbacks` (the engine's own functions). Two analyses serve the rules and code generation: [`domains`]
 //! tells which ranks share a window, [`range`] what values scalars can have.
 //!
 //! An error is only reported for what certainly goes wrong where the op runs: offsets that depend on data are checked
@@ -15,6 +15,7 @@
 
 mod bounds;
 mod callbacks;
+mod collectives;
 mod comm;
 mod devices;
 pub mod domains;
@@ -94,7 +95,7 @@ impl<'a> Context<'a> {
         for (tensor, data) in &program.tensors {
             // A part comes after what it is a part of.
             roots[tensor] = match data.def {
-                TensorDef::Slice(src, _) | TensorDef::HostSlice(src, _) => roots[src],
+                TensorDef::Slice(src, _) | TensorDef::Flat(src) | TensorDef::HostSlice(src, _) => roots[src],
                 _ => Some(tensor),
             };
         }
@@ -196,6 +197,8 @@ struct Position {
     within: Option<Op>,
     /// How often the op runs at least, each time its task does.
     times: i64,
+    /// What runs the op in several copies: a grid, or a loop over ranks.
+    copies: Option<Op>,
     /// Only deps order tasks here.
     manual: bool,
     /// The op may run.
@@ -224,6 +227,7 @@ impl Verifier<'_> {
             nested: false,
             within: None,
             times: 1,
+            copies: None,
             manual: false,
             reached: true,
         };
@@ -289,6 +293,9 @@ impl Verifier<'_> {
             }
             OpKind::If { .. } if entered != Entered::Always => inside.times = 0,
             _ => {}
+        }
+        if let OpKind::Task { grid: Some(_), .. } | OpKind::Ranks { .. } = kind {
+            inside.copies = Some(here.op);
         }
         let outer = self.values.enter();
         if let Some(index) = kind.index() {

@@ -117,4 +117,15 @@ rules! {
     SIGNATURE = "PLD-V093" Error "signature": "One name of extern or host tasks is given arguments of different kinds";
     HOST_TASK = "PLD-V094" Error "host-task": "A host task stands in a loop or an if, or before a dispatch";
     HOST_TASK_ARGUMENT = "PLD-V095" Error "host-task-argument": "A host task is given a window, or one rank's part of a tensor";
+
+    // Collectives, and what they are made of.
+    NOT_PACKED = "PLD-V096" Error "not-packed": "A tensor whose elements do not lie one behind the other is flattened, or given to a collective";
+    COMBINED_DTYPE = "PLD-V097" Error "combined-dtype": "Ranks combine elements of a type that does not combine";
+    COLLECTIVE_PLACE = "PLD-V098" Error "collective-place": "A collective stands in a grid, or in a loop over ranks";
+    COLLECTIVE_MODE = "PLD-V099" Error "collective-mode": "A collective is asked for an algorithm that it does not have";
+    CORES = "PLD-V100" Error "cores": "The cores of a collective are fewer than 1, or more than 1 inside a task";
+    COLLECTIVE_SHAPE = "PLD-V101" Error "collective-shape": "Operands of a collective do not fit together, or have not one row for each rank";
+    COUNTS = "PLD-V102" Error "counts": "Counts or offsets of an all_to_all_v are not one integer for each rank";
+    OVERLAP = "PLD-V103" Error "overlap": "A collective is given the same memory twice, and writes it";
+    COLLECTIVE_DOMAIN = "PLD-V104" Error "collective-domain": "The windows of a collective are shared by different ranks";
 }

@@ -161,6 +161,13 @@ fn uses_and_definitions(program: &Program, kind: &OpKind, effects: &[Effect], us
             used.push(Thing::Tensor(*src));
             made.push(Thing::Tensor(*dst));
         }
+        OpKind::Flatten { dst, src } => {
+            used.push(Thing::Tensor(*src));
+            made.push(Thing::Tensor(*dst));
+        }
+        OpKind::Collective(collective) => {
+            used.extend(collective.tensors().map(Thing::Tensor));
+        }
         OpKind::Domain { domain } => made.push(Thing::Domain(*domain)),
         OpKind::AllocWindow { buffer } => {
             used.extend(program.buffers[*buffer].domain.map(Thing::Domain));

@@ -26,11 +26,22 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
             convertible(cx, op, *value, cx.program.vars[*var].ty.dtype(), Thing::Var(*var))
         }
         OpKind::VarGet { .. } | OpKind::Manual { .. } | OpKind::HostTask { .. } => true,
-        OpKind::Flatten { .. }
-        | OpKind::GetReduce { .. }
-        | OpKind::Require { .. }
-        | OpKind::Agree { .. }
-        | OpKind::Collective(_) => true,
+        // Another file has all rules on these.
+        OpKind::Collective(_) => true,
+        OpKind::Flatten { dst, src } => packed(cx, op, *src, "flatten") && sizes::tensor(cx, op, *dst),
+        OpKind::GetReduce { dst, src, peers, region, .. } => {
+            integer(cx, op, peers.first, "a peer")
+                & integer(cx, op, peers.end, "a peer")
+                & combined(cx, op, *dst, *src)
+                & transfer(cx, op, *dst, *src, region.as_ref())
+        }
+        OpKind::Require { a, b, peer, .. } => {
+            let sides = integer(cx, op, *a, "a side of a requirement") & integer(cx, op, *b, "a side of a requirement");
+            sides && fitting_literals(cx, op, *a, *b) && peer.is_none_or(|peer| integer(cx, op, peer, "a peer"))
+        }
+        OpKind::Agree { theirs, mine, peer, .. } => {
+            integer(cx, op, *theirs, "a call") & integer(cx, op, *mine, "a call") & integer(cx, op, *peer, "a peer")
+        }
         OpKind::Task { grid, options, .. } => task(cx, op, grid.map(|grid| grid.blocks), options),
         OpKind::Extern { blocks, options, .. } => task(cx, op, *blocks, options),
         OpKind::ArrayDef { array, fill } => sizes::array(cx, op, *array) & array_value(cx, op, *array, *fill),
@@ -77,7 +88,7 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::Tile { op: what, dst, a, b } => tile_op(cx, op, *what, *dst, *a, *b),
         OpKind::Reduce { dst, src, .. } => reduction(cx, op, *dst, *src),
         OpKind::Put { dst, src, region, .. } | OpKind::Get { dst, src, region, .. } => {
-            peer(cx, op) & transfer(cx, op, *dst, *src, region.as_ref())
+            peer(cx, op) & same_transfer_dtype(cx, op, *dst, *src) & transfer(cx, op, *dst, *src, region.as_ref())
         }
         OpKind::Notify { window, at, value, .. } => {
             offsets(cx, op, *window, at, "offset")
@@ -226,7 +237,7 @@ fn fitting_literal(cx: &mut Context, op: Op, literal: Scalar, dtype: DType) -> b
     true
 }
 
-fn integer(cx: &mut Context, op: Op, scalar: Scalar, what: &str) -> bool {
+pub(super) fn integer(cx: &mut Context, op: Op, scalar: Scalar, what: &str) -> bool {
     let sound = ty(cx, scalar).is_int() || cx.untyped[scalar];
     if !sound {
         let program = cx.program;
@@ -353,19 +364,57 @@ fn tile_and_tensor(cx: &mut Context, op: Op, tile: Tile, tensor: Tensor) -> bool
     same_rank(cx, op, tensor, "a tile", &t.shape)
 }
 
-/// Both sides of a put or get.
+/// Both sides of something that moves bytes.
+pub(super) fn same_transfer_dtype(cx: &mut Context, op: Op, dst: Tensor, src: Tensor) -> bool {
+    let names = cx.names;
+    let (to, from) = (cx.program.tensors[dst].dtype, cx.program.tensors[src].dtype);
+    if to != from {
+        let message = format!("{} is {from}, but {} is {to}", names.tensor(src), names.tensor(dst));
+        cx.find(&rules::TRANSFER_DTYPES, op, message)
+            .notes([names.tensor_is(dst), names.tensor_is(src)])
+            .hint("a transfer moves bytes; load a tile, cast it, and store it first");
+    }
+    to == from
+}
+
+/// Both sides of a combination: floats are converted to floats, and integers stay.
+fn combined(cx: &mut Context, op: Op, dst: Tensor, src: Tensor) -> bool {
+    let names = cx.names;
+    let (to, from) = (cx.program.tensors[dst].dtype, cx.program.tensors[src].dtype);
+    if !has_arithmetic(from) {
+        let message = format!("{} combines {from}, which has no arithmetic", cx.kind(op).name());
+        cx.find(&rules::COMBINED_DTYPE, op, message)
+            .note(names.tensor_is(src))
+            .hint("use a window of a wider type, and cast what goes in and what comes out");
+        return false;
+    }
+    let float = |dtype: DType| dtype.is_float() && has_arithmetic(dtype);
+    (float(to) && float(from)) || same_transfer_dtype(cx, op, dst, src)
+}
+
+/// The elements of a tensor lie one behind the other.
+pub(super) fn packed(cx: &mut Context, op: Op, tensor: Tensor, what: &str) -> bool {
+    let sound = cx.program.is_packed(tensor);
+    if !sound {
+        let names = cx.names;
+        let (name, whole) = (names.tensor(tensor), cx.program.packed(tensor));
+        cx.find(
+            &rules::NOT_PACKED,
+            op,
+            format!("{what} needs elements without gaps, but {name} is part of wider rows"),
+        )
+        .notes([names.tensor_is(tensor), names.tensor_is(whole)])
+        .hint(format!("let the slice have all of {} behind its first extent, or copy it", names.tensor(whole)));
+    }
+    sound
+}
+
+/// Both sides of a transfer.
 fn transfer(cx: &mut Context, op: Op, dst: Tensor, src: Tensor, region: Option<&Region>) -> bool {
     let program = cx.program;
     let names = cx.names;
     let (d, s) = (&program.tensors[dst], &program.tensors[src]);
     let notes = || [names.tensor_is(dst), names.tensor_is(src)];
-    if d.dtype != s.dtype {
-        let message = format!("{} is {}, but {} is {}", names.tensor(src), s.dtype, names.tensor(dst), d.dtype);
-        cx.find(&rules::TRANSFER_DTYPES, op, message)
-            .notes(notes())
-            .hint("a transfer moves bytes; load a tile, cast it, and store it first");
-        return false;
-    }
     if d.shape.len() != s.shape.len() {
         let (from, to) = (names::count(s.shape.len(), "dimension"), d.shape.len());
         let message = format!("{} has {from}, but {} has {to}", names.tensor(src), names.tensor(dst));
@@ -429,10 +478,14 @@ fn same_tile_shape(cx: &mut Context, op: Op, a: Tile, b: Tile) -> bool {
     sound
 }
 
+fn has_arithmetic(dtype: DType) -> bool {
+    dtype != DType::Bool && !dtype.is_storage_only()
+}
+
 fn arithmetic(cx: &mut Context, op: Op, tile: Tile) -> bool {
     let names = cx.names;
     let dtype = cx.program.tiles[tile].dtype;
-    let sound = dtype != DType::Bool && !dtype.is_storage_only();
+    let sound = has_arithmetic(dtype);
     if !sound {
         let name = cx.kind(op).name();
         cx.find(&rules::NO_ARITHMETIC, op, format!("{name} computes with {dtype}, which has no arithmetic"))

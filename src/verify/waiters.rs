@@ -50,6 +50,7 @@ fn part(kind: &OpKind) -> Part {
         | OpKind::ArraySet { .. }
         | OpKind::For { .. }
         | OpKind::If { .. }
+        | OpKind::Flatten { .. }
         | OpKind::Slice { .. } => Part::Scalar,
         OpKind::Read { .. } => Part::Read,
         OpKind::DeferWait { .. } => Part::Condition,

@@ -4,6 +4,7 @@
 //! constant. It remembers every mistake with its location and goes on, so that building code needs no check after each
 //! call; [`Builder::finish`] reports them together. Whether the program makes sense is the verifier's question.
 
+mod extend;
 mod host;
 mod task;
 
@@ -51,6 +52,7 @@ enum Open {
     Then(Op, Block),
     Else(Block),
     Ranks(Block),
+    Added(Block),
 }
 
 impl Open {
@@ -62,6 +64,7 @@ impl Open {
             Open::For(_) => "for",
             Open::Then(..) | Open::Else(_) => "if",
             Open::Ranks(_) => "ranks",
+            Open::Added(_) => "addition",
         }
     }
 }
@@ -392,7 +395,8 @@ impl Builder {
                 | Open::For(block)
                 | Open::Then(_, block)
                 | Open::Else(block)
-                | Open::Ranks(block),
+                | Open::Ranks(block)
+                | Open::Added(block),
                 _,
             )) => block,
             None => self.host_mut().body,

@@ -1,9 +1,24 @@
 //! Writes collectives out in the ops that users write.
+//!
+//! Calls on one *channel* pair in their order. A channel has windows of its own: cells, by which ranks tell each other
+//! that they have arrived, and a stage, from which others take. A collective of the host driver first becomes an entry
+//! with a task that calls it; then each call is replaced by its algorithm.
+
+mod algorithms;
+mod all_to_all_v;
+mod channels;
+mod exchange;
+mod from_host;
+mod tuning;
 
 use std::borrow::Cow;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::ir::{OpKind, Program};
+use crate::error::Result;
+use crate::ir::extent::Known;
+use crate::ir::{Block, Collective, Entry, Mode, Op, OpKind, Program, Scalar, Tensor};
+
+use channels::Channels;
+use exchange::Exchange;
 
 /// What the choice of algorithms depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +40,102 @@ impl Target {
     }
 }
 
+/// A call of a collective inside a task.
+struct Call {
+    op: Op,
+    block: Block,
+    entry: Entry,
+    collective: Collective,
+    /// The blocks that share the work: how many, and which one runs.
+    lanes: Option<(i64, Scalar)>,
+}
+
 /// A verified program without collectives: the same one if it has none.
-pub fn expand_collectives<'p>(program: &'p Program, _target: &Target) -> Result<Cow<'p, Program>> {
-    if program.ops.values().any(|op| matches!(op.kind, OpKind::Collective(_))) {
-        return Err(Error::new(ErrorKind::Unsupported, "collectives are not expanded yet"));
+///
+/// Errors: `Unsupported` if there are more different calls than numbers for them.
+pub fn expand_collectives<'p>(program: &'p Program, target: &Target) -> Result<Cow<'p, Program>> {
+    let has_calls = program.ops.values().any(|op| matches!(op.kind, OpKind::Collective(_)));
+    if !has_calls {
+        return Ok(Cow::Borrowed(program));
     }
-    Ok(Cow::Borrowed(program))
+    let mut builder = from_host::move_into_entries(program, target);
+    let mut calls = calls(builder.program());
+    for call in &mut calls {
+        if call.collective.mode == Mode::Auto {
+            call.collective.mode = choose(builder.program(), &call.collective, target);
+        }
+    }
+    let channels = Channels::new(&mut builder, &calls, target)?;
+    for call in calls {
+        let loc = builder.program().ops[call.op].loc;
+        let ops = builder.apart(loc, |b| Exchange::begin(b, &channels, &call, target).write_out(&call, target));
+        let at = builder.program().blocks[call.block].iter().position(|&op| op == call.op).expect("it stands there");
+        builder.replace(call.block, at, 1, ops);
+    }
+    Ok(Cow::Owned(builder.finish().expect("additions to a sound program are sound")))
+}
+
+/// The calls, in the order of the text.
+fn calls(program: &Program) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for (entry, data) in &program.entries {
+        calls_in(program, entry, data.body, None, &mut calls);
+    }
+    calls
+}
+
+fn calls_in(program: &Program, entry: Entry, block: Block, lanes: Option<(i64, Scalar)>, calls: &mut Vec<Call>) {
+    for &op in &program.blocks[block] {
+        let kind = &program.ops[op].kind;
+        let lanes = match kind {
+            OpKind::Task { grid: Some(grid), .. } => {
+                program.int_value(grid.blocks, Known::default()).map(|blocks| (blocks, grid.index))
+            }
+            _ => lanes,
+        };
+        if let OpKind::Collective(collective) = kind {
+            calls.push(Call { op, block, entry, collective: (**collective).clone(), lanes });
+        }
+        for inner in kind.blocks() {
+            calls_in(program, entry, inner, lanes, calls);
+        }
+    }
+}
+
+/// What `mode auto` is for a call.
+fn choose(program: &Program, collective: &Collective, target: &Target) -> Mode {
+    let (_, bytes) = elements_and_bytes(program, data(collective), target);
+    match collective.name() {
+        "barrier" => Mode::Mesh,
+        name => tuning::choose(name, bytes, target),
+    }
+}
+
+/// The tensor whose size decides: none for a barrier.
+fn data(collective: &Collective) -> Option<Tensor> {
+    use crate::ir::CollectiveKind::*;
+    match collective.kind {
+        Barrier { .. } => None,
+        Allreduce { data, .. } | ReduceScatter { data, .. } | Broadcast { data, .. } => Some(data),
+        Allgather { dst, .. } | AllToAll { dst, .. } => Some(dst),
+        AllToAllV(ref v) => Some(v.src),
+    }
+}
+
+fn elements_and_bytes(program: &Program, tensor: Option<Tensor>, target: &Target) -> (i64, i64) {
+    let Some(tensor) = tensor else { return (0, 0) };
+    let elements = elements(program, tensor, target);
+    (elements, elements * program.tensors[tensor].dtype.size())
+}
+
+/// How many elements a tensor has.
+fn elements(program: &Program, tensor: Tensor, target: &Target) -> i64 {
+    extents(program, tensor, target).iter().product()
+}
+
+/// The numbers that a tensor's extents are.
+fn extents(program: &Program, tensor: Tensor, target: &Target) -> Vec<i64> {
+    let known = Known { world: Some(i64::from(target.nranks)), dims: &[] };
+    let value = |&extent| program.extents.eval(extent, known).expect("sizes of collectives are known with the world");
+    program.tensors[tensor].shape.iter().map(value).collect()
 }

@@ -338,7 +338,7 @@ impl Walk<'_> {
         for block in kind.blocks() {
             program.walk(block, &mut |op| ops.push(op));
         }
-        let waits = |op: &Op| matches!(program.ops[*op].kind, OpKind::Wait { .. });
+        let waits = |op: &Op| matches!(program.ops[*op].kind, OpKind::Wait { .. } | OpKind::Collective(_));
         let defers = |op: &Op| matches!(program.ops[*op].kind, OpKind::DeferWait { .. });
         let node = Node {
             op,

@@ -106,10 +106,7 @@ impl Regions<'_> {
         let program = self.program;
         let shape = &program.tensors[tensor].shape;
         let mut hulls: Hulls = match span {
-            Span::Whole => shape
-                .iter()
-                .map(|&e| self.reach(Some((Linear::default(), Linear::default())), self.extent(e)))
-                .collect(),
+            Span::Whole => self.whole(shape),
             Span::Element => at.iter().map(|&s| self.reach(self.bounds(s), Some(Linear::number(1)))).collect(),
             Span::Shape(extents) => {
                 at.iter().zip(extents).map(|(&s, &e)| self.reach(self.bounds(s), self.extent(e))).collect()
@@ -121,13 +118,29 @@ impl Regions<'_> {
                 .collect(),
         };
         let mut tensor = tensor;
-        while let TensorDef::Slice(src, offsets) = &program.tensors[tensor].def {
-            for (hull, &offset) in hulls.iter_mut().zip(offsets) {
-                *hull = hull.take().and_then(|hull| self.shifted(hull, offset));
+        loop {
+            match &program.tensors[tensor].def {
+                TensorDef::Slice(src, offsets) => {
+                    for (hull, &offset) in hulls.iter_mut().zip(offsets) {
+                        *hull = hull.take().and_then(|hull| self.shifted(hull, offset));
+                    }
+                    tensor = *src;
+                }
+                TensorDef::Flat(src) => {
+                    let shape = &program.tensors[*src].shape;
+                    if shape.len() != 1 {
+                        hulls = self.whole(shape);
+                    }
+                    tensor = *src;
+                }
+                _ => return hulls,
             }
-            tensor = *src;
         }
-        hulls
+    }
+
+    fn whole(&self, shape: &[Extent]) -> Hulls {
+        let begin = || Some((Linear::default(), Linear::default()));
+        shape.iter().map(|&extent| self.reach(begin(), self.extent(extent))).collect()
     }
 
     fn reach(&self, offset: Option<(Linear, Linear)>, extent: Option<Linear>) -> Option<Hull> {
