@@ -6,7 +6,8 @@
 pub enum FaultKind {
     /// A region reaches outside its tensor: `offsets`, `extents`, `dim`, `operand` are set.
     Bounds = 1,
-    /// A peer outside the domain: `offsets[0]` is the peer, `extents[0]` the number of ranks.
+    /// A peer outside the domain: `offsets[0]` is the peer, `extents[0]` the number of ranks. Of several peers,
+    /// `offsets` is the range.
     Peer = 2,
     /// An index outside a local array: `offsets[0]` is the index, `extents[0]` the length.
     Array = 3,

@@ -1,4 +1,4 @@
-//! Vector work of generated code: copies, tile arithmetic, casts, reductions, atomic adds.
+//! Vector work of generated code: copies, tile arithmetic, casts, reductions, combinations, atomic adds.
 //!
 //! Generated code calls kernels by address. [`kernels`] is the table for this CPU; its methods give the address of an
 //! `unsafe extern "C"` function, whose signature they document. Pointers are aligned to their elements and need no
@@ -10,6 +10,7 @@ mod level;
 
 mod atomic;
 mod cast;
+mod combine;
 mod copy;
 mod element;
 mod pace;
@@ -26,7 +27,7 @@ use half::{bf16, f16};
 pub use level::Level;
 pub use pace::Pace;
 
-use crate::ir::types::{DType, ReduceAxis, ReduceOp, TileOp};
+use crate::ir::types::{Combine, DType, ReduceAxis, ReduceOp, TileOp};
 use element::{Bool, F8E4M3, F8E5M2};
 
 /// The kernels of one level.
@@ -168,6 +169,31 @@ impl Kernels {
         }, else => return None))
     }
 
+    /// `fn(dst: *mut D, srcs: *const *const S, count: usize, n: usize)`: `dst[i] = srcs[0][i] op srcs[1][i] op …`; `dst`
+    /// may be one of the sources. None for types without arithmetic, and for two types unless both are f32, f16 or bf16.
+    pub fn combine(&self, op: Combine, to: DType, from: DType) -> Option<*const u8> {
+        macro_rules! with_op {
+            ($D:ty, $S:ty) => {
+                match op {
+                    Combine::Sum => combine::combine::<$D, $S, tile::Add>(self.level),
+                    Combine::Prod => combine::combine::<$D, $S, tile::Mul>(self.level),
+                    Combine::Max => combine::combine::<$D, $S, tile::Max>(self.level),
+                    Combine::Min => combine::combine::<$D, $S, tile::Min>(self.level),
+                }
+            };
+        }
+        Some(match (to, from) {
+            (DType::F32, DType::F16) => with_op!(f32, f16),
+            (DType::F32, DType::BF16) => with_op!(f32, bf16),
+            (DType::F16, DType::F32) => with_op!(f16, f32),
+            (DType::F16, DType::BF16) => with_op!(f16, bf16),
+            (DType::BF16, DType::F32) => with_op!(bf16, f32),
+            (DType::BF16, DType::F16) => with_op!(bf16, f16),
+            _ if to == from => with_element!(to, E => with_op!(E, E), else => return None),
+            _ => return None,
+        })
+    }
+
     /// `fn(bits: u32) -> f32`: the value of one element; f16 and bf16.
     pub fn element_to_f32(&self, dtype: DType) -> Option<*const u8> {
         match dtype {
@@ -207,6 +233,13 @@ mod tests {
                 assert_eq!(kernels().binary(op, dtype).is_some(), has, "{op} {dtype}");
                 assert_eq!(kernels().binary_scalar(op, dtype).is_some(), has, "{op} {dtype}");
             }
+            for &op in Combine::ALL {
+                for to in DType::ALL {
+                    let floats = [to, dtype].iter().all(|d| d.is_float() && !d.is_storage_only());
+                    let has = has && (to == dtype || floats);
+                    assert_eq!(kernels().combine(op, to, dtype).is_some(), has, "{op} {dtype} {to}");
+                }
+            }
             for &op in ReduceOp::ALL {
                 for &axis in ReduceAxis::ALL {
                     assert_eq!(kernels().reduce(op, axis, dtype).is_some(), has, "{axis}_{op} {dtype}");
@@ -226,6 +259,7 @@ mod tests {
         type Binary = unsafe extern "C" fn(*mut u8, *const u8, *const u8, usize) -> i32;
         type BinaryScalar = unsafe extern "C" fn(*mut u8, *const u8, u64, usize) -> i32;
         type Reduce = unsafe extern "C" fn(*mut u8, *const u8, usize, usize);
+        type Combined = unsafe extern "C" fn(*mut u8, *const *const u8, usize, usize);
         for kernels in all_kernels() {
             // SAFETY: the documented signatures; nothing is read or written.
             unsafe {
@@ -249,6 +283,10 @@ mod tests {
                     }
                     for binary in TileOp::ALL.iter().filter_map(|&op| kernels.binary_scalar(op, dtype)) {
                         assert_eq!(function::<BinaryScalar>(binary)(null_mut(), null(), 1, 0), 0);
+                    }
+                    for combine in Combine::ALL.iter().filter_map(|&op| kernels.combine(op, dtype, dtype)) {
+                        function::<Combined>(combine)(null_mut(), [null(); 5].as_ptr(), 5, 0);
+                        function::<Combined>(combine)(null_mut(), [null()].as_ptr(), 1, 0);
                     }
                     for &op in ReduceOp::ALL {
                         if let Some(rows) = kernels.reduce(op, ReduceAxis::Row, dtype) {

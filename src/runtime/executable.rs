@@ -15,7 +15,7 @@ use super::recovery::{Message, Step, Topic};
 use super::windows::Windows;
 use super::world::World;
 use crate::codegen::cpu::abi::{Driver, Hooks};
-use crate::codegen::cpu::{self, Binding, Code, FunctionCode, Site, TaskCode};
+use crate::codegen::cpu::{self, Binding, CallCode, Code, FunctionCode, Site, TaskCode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::print::print;
 use crate::ir::{Program, Severity};
@@ -57,6 +57,7 @@ pub(super) struct Routine {
     pub(super) sites: Vec<Site>,
     pub(super) tasks: Vec<TaskCode>,
     pub(super) functions: Vec<FunctionCode>,
+    pub(super) calls: Vec<CallCode>,
     /// What `driver` lies in; none for a function of this program.
     pub(super) _code: Option<Code>,
 }
@@ -108,6 +109,7 @@ impl Executable {
                     sites: code.sites.clone(),
                     tasks: code.tasks.clone(),
                     functions: code.functions.clone(),
+                    calls: code.calls.clone(),
                     _code: Some(code),
                 })
             },

@@ -201,6 +201,7 @@ mod tests {
             sites: Vec::new(),
             tasks: Vec::new(),
             functions: Vec::new(),
+            calls: Vec::new(),
             _code: None,
         };
         Executable::build(&program, world, &CompileOptions::default(), |_| Ok(()), |_, _| Ok(routine)).unwrap()

@@ -225,20 +225,33 @@ pub(super) fn fault(context: &Context, fault: &Fault) -> Error {
     let site = image.routine.sites.get(fault.site as usize);
     let op = site.map_or("an op", |s| &s.text);
     let first = fault.offsets[0];
-    let kinds = [FaultKind::Bounds, FaultKind::Peer, FaultKind::Array, FaultKind::Division, FaultKind::Step];
+    let kinds = [
+        FaultKind::Bounds,
+        FaultKind::Peer,
+        FaultKind::Array,
+        FaultKind::Division,
+        FaultKind::Step,
+        FaultKind::Require,
+        FaultKind::Agree,
+    ];
     let (kind, what) = match kinds.into_iter().find(|k| *k as u32 == fault.kind) {
         Some(FaultKind::Bounds) => (ErrorKind::OutOfBounds, bounds(site, fault)),
         Some(FaultKind::Peer) => {
             let (nranks, world) = (fault.extents[0], i64::from(context.core.nranks));
             let set = if nranks == world { "world" } else { "domain" };
-            (ErrorKind::OutOfBounds, format!("peer {first} is outside the {set} of {nranks} ranks"))
+            let what = match fault.offsets[1] {
+                end if end == first.wrapping_add(1) => format!("peer {first} is outside the {set} of {nranks} ranks"),
+                end => format!("peers {first}..{end} are not a round of the {set} of {nranks} ranks"),
+            };
+            (ErrorKind::OutOfBounds, what)
         }
         Some(FaultKind::Array) => {
             (ErrorKind::OutOfBounds, format!("index {first} is outside an array of {}", fault.extents[0]))
         }
         Some(FaultKind::Division) => (ErrorKind::Arithmetic, "division by zero".into()),
         Some(FaultKind::Step) => (ErrorKind::Arithmetic, format!("the step {first} is not positive")),
-        Some(FaultKind::Require | FaultKind::Agree) => todo!("collectives"),
+        Some(FaultKind::Require) => (ErrorKind::OutOfBounds, requirement(site, fault)),
+        Some(FaultKind::Agree) => return disagreement(context, fault),
         None => (ErrorKind::Internal, format!("fault {}", fault.kind)),
     };
     let place = site.and_then(place_of).map(|p| format!("at {p}, ")).unwrap_or_default();
@@ -254,6 +267,40 @@ fn bounds(site: Option<&Site>, fault: &Fault) -> String {
     };
     let (offsets, extents) = (&fault.offsets[..rank], &fault.extents[..rank]);
     format!("a region of {extents:?} at {offsets:?} reaches outside {name} ({ty}) in dimension {}", fault.dim)
+}
+
+/// `rows is 5, but must be <= room, which is 4; this is about rank 0`.
+fn requirement(site: Option<&Site>, fault: &Fault) -> String {
+    let ([left, peer, ..], right) = (fault.offsets, fault.extents[0]);
+    let Some((a, cmp, b)) = site.and_then(|s| s.required.as_ref()) else { return format!("{left} and {right}") };
+    let mut text = if *a == left.to_string() { a.clone() } else { format!("{a} is {left}, but") };
+    let _ = write!(text, " must be {cmp} {b}");
+    if *b != right.to_string() {
+        let _ = write!(text, ", which is {right}");
+    }
+    if peer >= 0 {
+        let _ = write!(text, "; this is about rank {peer}");
+    }
+    text
+}
+
+/// The report of ranks that call different collectives.
+fn disagreement(context: &Context, fault: &Fault) -> Error {
+    let Context { image, rank, launch, .. } = *context;
+    let ([theirs, peer, ..], mine) = (fault.offsets, fault.extents[0]);
+    let same = theirs as u16 == mine as u16;
+    let call = |value: i64| {
+        let call = image.routine.calls.iter().find(|call| call.number == value as u16);
+        let root = if same { format!(" with root {}", value >> 16) } else { String::new() };
+        match call {
+            Some(call) if call.place.is_empty() => format!("{}{root}", call.name),
+            Some(call) => format!("{}{root} ({})", call.name, call.place),
+            None => format!("something else ({value})"),
+        }
+    };
+    let (mine, theirs) = (call(mine), call(theirs));
+    let text = format!("rank {rank} calls {mine}, but rank {peer} calls {theirs}");
+    Error::new(ErrorKind::Mismatch, format!("{text}\n    launch {} of '{}'", launch + 1, image.name))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value, types};
 use smallvec::SmallVec;
 
 use crate::ir::builder::MAX_RANK;
-use crate::ir::{Extent, Scalar, Tensor};
+use crate::ir::{Extent, PeerRange, Scalar, Tensor};
 use crate::verify::range::Interval;
 
 use super::abi::{Exit, Fault, FaultKind, Frame};
@@ -27,6 +27,15 @@ pub struct Index {
 
 /// Indices, one a dimension.
 pub type Indices = SmallVec<[Index; 4]>;
+
+/// Ranks of a domain, counted on from rank 0 behind the last.
+#[derive(Clone, Copy, Debug)]
+pub struct Peers {
+    /// The number of the first.
+    pub first: Size,
+    /// How many.
+    pub count: Size,
+}
 
 impl Index {
     /// The number zero.
@@ -140,9 +149,26 @@ impl Function<'_, '_> {
         let peer = self.index(peer);
         let nranks = self.nranks(window);
         if self.unit.binding.checked && !below(nranks).contains(peer.range) {
-            self.check_below(peer.size, nranks, FaultKind::Peer, &[Size::Const(nranks)]);
+            let end = self.add(peer.size, Size::Const(1));
+            self.check_below(peer.size, nranks, FaultKind::Peer, &[peer.size, end]);
         }
         self.world_rank(window, peer.size)
+    }
+
+    /// Peers by their numbers in a window's domain; the launch ends unless they are a round of it at most.
+    pub fn peers(&mut self, window: Tensor, peers: PeerRange) -> Peers {
+        let (first, end) = (self.index(peers.first), self.size(peers.end));
+        let (nranks, count) = (self.nranks(window), self.sub(end, first.size));
+        if self.unit.binding.checked {
+            if !below(nranks).contains(first.range) {
+                self.check_below(first.size, nranks, FaultKind::Peer, &[first.size, end]);
+            }
+            let others = self.add(count, Size::Const(-1));
+            if others.constant().is_none_or(|others| !(0..nranks).contains(&others)) {
+                self.check_below(others, nranks, FaultKind::Peer, &[first.size, end]);
+            }
+        }
+        Peers { first: first.size, count }
     }
 
     /// An index into an array of `len` elements.
@@ -150,16 +176,16 @@ impl Function<'_, '_> {
         let index = self.index(scalar);
         let shown = self.below.iter().any(|&(s, bound)| s == scalar && bound <= len);
         if self.unit.binding.checked && !shown && !below(len).contains(index.range) {
-            self.check_below(index.size, len, FaultKind::Array, &[Size::Const(len)]);
+            self.check_below(index.size, len, FaultKind::Array, &[index.size]);
             self.below.push((scalar, len));
         }
         index.size
     }
 
-    fn check_below(&mut self, index: Size, bound: i64, kind: FaultKind, extents: &[Size]) {
+    fn check_below(&mut self, index: Size, bound: i64, kind: FaultKind, offsets: &[Size]) {
         let value = self.size_value(index);
         let wrong = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, value, bound);
-        self.fault_if(wrong, kind, &[index], extents);
+        self.fault_if(wrong, kind, offsets, &[Size::Const(bound)]);
     }
 
     /// Ends the launch if `wrong` is not zero.
@@ -168,7 +194,7 @@ impl Function<'_, '_> {
     }
 
     /// Ends the launch: fills the frame's fault and returns.
-    fn fault(&mut self, kind: FaultKind, offsets: &[Size], extents: &[Size]) {
+    pub fn fault(&mut self, kind: FaultKind, offsets: &[Size], extents: &[Size]) {
         debug_assert!(offsets.len() <= MAX_RANK && extents.len() <= MAX_RANK);
         let (frame, field) = (self.frame, offset_of!(Frame, fault) as i32);
         let site = self.site();

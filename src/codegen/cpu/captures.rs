@@ -45,7 +45,7 @@ pub fn captures(program: &Program, arguments: &Arguments, task: Op) -> Vec<Captu
         }
         inside.extend(kind.index().map(Capture::Scalar));
         inside.extend(match *kind {
-            OpKind::Slice { dst, .. } => Some(Capture::Tensor(dst)),
+            OpKind::Slice { dst, .. } | OpKind::Flatten { dst, .. } => Some(Capture::Tensor(dst)),
             OpKind::VarDef { var, .. } => Some(Capture::Var(var)),
             OpKind::ArrayDef { array, .. } => Some(Capture::Array(array)),
             _ => kind.result().map(Capture::Scalar),
@@ -67,7 +67,7 @@ fn is_passed(program: &Program, arguments: &Arguments, capture: Capture) -> bool
             _ => arguments.scalar(program, scalar) == Argument::Unknown,
         },
         Capture::Tensor(tensor) => match program.tensors[tensor].def {
-            TensorDef::Slice(..) => true,
+            TensorDef::Slice(..) | TensorDef::Flat(_) => true,
             _ => arguments.tensor(program, tensor) == Argument::Unknown,
         },
         Capture::Var(_) | Capture::Array(_) => true,

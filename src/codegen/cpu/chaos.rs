@@ -16,6 +16,7 @@ impl Function<'_, '_> {
     pub fn stop_before(&mut self, op: Op) {
         if let OpKind::Put { .. }
         | OpKind::Get { .. }
+        | OpKind::GetReduce { .. }
         | OpKind::RemoteStore { .. }
         | OpKind::RemoteLoad { .. }
         | OpKind::Notify { .. } = self.program().ops[op].kind

@@ -3,8 +3,10 @@
 use cranelift_entity::PrimaryMap;
 
 use super::abi::{Driver, Run};
+use super::calls::CallCode;
 use super::domain::Numbering;
 use super::jit::CodeMemory;
+use crate::ir::BinaryOp;
 use crate::passes::task_graph::Mode;
 use crate::verify::domains::DomainId;
 
@@ -36,6 +38,8 @@ pub struct Site {
     pub task: String,
     /// Its tensor operands.
     pub operands: Vec<SiteOperand>,
+    /// What it requires: the two sides as program text, and how they must compare.
+    pub required: Option<(String, BinaryOp, String)>,
 }
 
 /// A tensor operand of a site.
@@ -110,6 +114,8 @@ pub struct Code {
     pub tasks: Vec<TaskCode>,
     /// The functions of the engine that tasks call.
     pub functions: Vec<FunctionCode>,
+    /// The calls that ranks compare.
+    pub calls: Vec<CallCode>,
     /// Bytes of machine code.
     pub code_bytes: usize,
     /// Tables that the code reads.

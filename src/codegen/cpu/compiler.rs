@@ -20,6 +20,7 @@ use crate::verify::range::Ranges;
 
 use super::abi::{Exit, Hooks, Run};
 use super::arguments::{Argument, Arguments};
+use super::calls::calls;
 use super::captures::{Capture, captures};
 use super::code::{Binding, Code, FunctionCode, TaskAccess, TaskCode};
 use super::domain::Numbering;
@@ -158,6 +159,7 @@ impl<'p> Compiler<'p> {
             sites: self.sites.finish(self.program, self.known),
             tasks: self.tasks.into_iter().map(task).collect(),
             functions: self.functions,
+            calls: calls(self.program, self.known),
             code_bytes: memory.bytes(),
             _numberings: self.numberings,
             _memory: memory,

@@ -268,6 +268,7 @@ impl<'c, 'p> Function<'c, 'p> {
             OpKind::Manual { body } => self.block(*body)?,
             OpKind::DeferWait { window, at, expected } => self.defer_wait(*window, at, *expected),
             OpKind::Slice { dst, src, at } => self.slice(*dst, *src, at),
+            OpKind::Flatten { dst, src } => self.flatten(*dst, *src),
             OpKind::Read { dst, src, at } => self.read(*dst, *src, at)?,
             OpKind::Write { dst, at, value } => self.write(*dst, at, *value)?,
             OpKind::Load { dst, src, at } => self.load(*dst, *src, None, at, next)?,
@@ -284,6 +285,11 @@ impl<'c, 'p> Function<'c, 'p> {
                 self.put(*dst, *peer, *src, region.as_ref(), *atomic)?;
             }
             OpKind::Get { dst, src, peer, region, .. } => self.get(*dst, *src, *peer, region.as_ref())?,
+            OpKind::GetReduce { op, dst, src, peers, region } => {
+                self.get_reduce(*op, *dst, *src, *peers, region.as_ref())?;
+            }
+            OpKind::Require { cmp, a, b, peer } => self.require(*cmp, *a, *b, *peer),
+            OpKind::Agree { theirs, mine, peer, .. } => self.agree(*theirs, *mine, *peer),
             OpKind::Notify { window, peer, at, value, op } => self.notify(*window, *peer, at, *value, *op),
             OpKind::Wait { window, at, expected, cmp } => {
                 self.wait(*window, at, *expected, *cmp);
@@ -296,9 +302,6 @@ impl<'c, 'p> Function<'c, 'p> {
             // Named by what uses them.
             OpKind::Domain { .. } | OpKind::AllocWindow { .. } | OpKind::Window { .. } | OpKind::SliceRank { .. } => {}
             OpKind::HostTask { .. } => {}
-            OpKind::Flatten { .. } | OpKind::GetReduce { .. } | OpKind::Require { .. } | OpKind::Agree { .. } => {
-                todo!("collectives")
-            }
             OpKind::Collective(_) => unreachable!("collectives are written out before"),
         }
         Ok(())

@@ -26,11 +26,11 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Bytes between neighbours in each dimension: those of the root, which is packed.
+    /// Bytes between neighbours in each dimension: those of the packed tensor that it is part of.
     pub fn strides(&mut self, tensor: Tensor) -> Sizes {
-        let root = self.program().root(tensor);
-        let mut stride = Size::Const(self.program().tensors[root].dtype.size());
-        let mut strides: Sizes = self.shape(root);
+        let packed = self.program().packed(tensor);
+        let mut stride = Size::Const(self.program().tensors[packed].dtype.size());
+        let mut strides: Sizes = self.shape(packed);
         for extent in strides.iter_mut().rev() {
             let outer = self.mul(stride, *extent);
             *extent = std::mem::replace(&mut stride, outer);
@@ -68,6 +68,12 @@ impl Function<'_, '_> {
         self.bases.insert(dst, base);
     }
 
+    /// Defines a tensor as all elements of a packed one.
+    pub fn flatten(&mut self, dst: Tensor, src: Tensor) {
+        let base = self.base(src);
+        self.bases.insert(dst, base);
+    }
+
     /// Address of the part of a tensor that begins at `at`; of `peer`'s copy, or of this rank's.
     pub fn address(&mut self, tensor: Tensor, peer: Option<Size>, at: &[Size]) -> Value {
         let (constant, variable) = self.offset(tensor, at);
@@ -84,8 +90,13 @@ impl Function<'_, '_> {
             Some(peer) => peer,
             None => self.rank(),
         };
+        self.copy_of(windows, rank)
+    }
+
+    /// The address in the windows of `rank` of what lies at `address` in those of rank 0.
+    pub fn copy_of(&mut self, address: Value, rank: Size) -> Size {
         let distance = self.mul(rank, Size::Const(self.unit.binding.stride as i64));
-        self.add(Size::Value(windows), distance)
+        self.add(Size::Value(address), distance)
     }
 
     /// Address of one element of this rank's memory, or of `peer`'s.

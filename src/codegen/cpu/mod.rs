@@ -10,8 +10,10 @@ pub mod code;
 
 mod arguments;
 mod bounds;
+mod calls;
 mod captures;
 mod chaos;
+mod combine;
 mod compiler;
 mod domain;
 mod function;
@@ -20,6 +22,7 @@ mod jit;
 mod locals;
 mod memory;
 mod plan_tiles;
+mod requirement;
 mod scalar;
 mod signal;
 mod sites;
@@ -30,6 +33,7 @@ mod tile;
 mod transfer;
 mod versions;
 
+pub use calls::CallCode;
 pub use code::{Binding, Code, FunctionCode, Site, SiteOperand, TaskAccess, TaskCode};
 
 use crate::error::Result;

@@ -56,6 +56,10 @@ impl Sites {
             place: program.place(program.ops[op].loc),
             task: task.map_or_else(String::new, |task| program.tasks[task].name.clone()),
             operands: operands(&program.ops[op].kind).into_iter().map(operand).collect(),
+            required: match program.ops[op].kind {
+                OpKind::Require { cmp, a, b, .. } => Some((text.scalar(a), cmp, text.scalar(b))),
+                _ => None,
+            },
         };
         self.ops.into_iter().map(site).collect()
     }
@@ -64,8 +68,11 @@ impl Sites {
 /// The tensors that an op names, destination first.
 pub fn operands(op: &OpKind) -> SmallVec<[Tensor; 2]> {
     match *op {
-        OpKind::Put { dst, src, .. } | OpKind::Get { dst, src, .. } => smallvec![dst, src],
+        OpKind::Put { dst, src, .. } | OpKind::Get { dst, src, .. } | OpKind::GetReduce { dst, src, .. } => {
+            smallvec![dst, src]
+        }
         OpKind::Slice { src: tensor, .. }
+        | OpKind::Flatten { src: tensor, .. }
         | OpKind::Read { src: tensor, .. }
         | OpKind::Load { src: tensor, .. }
         | OpKind::RemoteLoad { src: tensor, .. }

@@ -28,7 +28,7 @@ pub struct Side {
     /// Where the region begins.
     address: Value,
     /// The extents of the memory that it is part of.
-    root: Indices,
+    whole: Indices,
     /// Bytes between neighbours in each dimension of that memory.
     strides: Sizes,
 }
@@ -80,18 +80,8 @@ impl Function<'_, '_> {
         region: Option<&Region>,
         atomic: Atomic,
     ) -> Result<()> {
-        let program = self.program();
-        let (dst_at, src_at, shape) = match region {
-            Some(region) => (self.indices(&region.dst), self.indices(&region.src), self.indices(&region.shape)),
-            None => {
-                let shape = self.extent_indices(&program.tensors[dst].shape);
-                let origin: Indices = shape.iter().map(|_| Index::ZERO).collect();
-                (origin.clone(), origin, shape)
-            }
-        };
-        self.check_region(0, dst, &dst_at, &shape);
-        self.check_region(1, src, &src_at, &shape);
-        let mode = Mode { dtype: program.tensors[dst].dtype, atomic, peer: dst_peer };
+        let (dst_at, src_at, shape) = self.region(dst, src, region);
+        let mode = Mode { dtype: self.program().tensors[dst].dtype, atomic, peer: dst_peer };
         let to = self.tensor_side(dst, dst_peer, &dst_at);
         let from = self.tensor_side(src, src_peer, &src_at);
         if !self.may_be_identical(&to, &from, mode) {
@@ -107,6 +97,21 @@ impl Function<'_, '_> {
         Ok(())
     }
 
+    /// Where a region begins in both tensors, and its extents; the launch ends unless it lies in both.
+    pub fn region(&mut self, dst: Tensor, src: Tensor, region: Option<&Region>) -> (Indices, Indices, Indices) {
+        let (dst_at, src_at, shape) = match region {
+            Some(region) => (self.indices(&region.dst), self.indices(&region.src), self.indices(&region.shape)),
+            None => {
+                let shape = self.extent_indices(&self.program().tensors[dst].shape);
+                let origin: Indices = shape.iter().map(|_| Index::ZERO).collect();
+                (origin.clone(), origin, shape)
+            }
+        };
+        self.check_region(0, dst, &dst_at, &shape);
+        self.check_region(1, src, &src_at, &shape);
+        (dst_at, src_at, shape)
+    }
+
     /// A rank may copy a region of its own window to where it already is, which kernels do not allow.
     fn may_be_identical(&self, dst: &Side, src: &Side, mode: Mode) -> bool {
         mode.atomic == Atomic::None && dst.window && src.window && dst.strides == src.strides
@@ -119,7 +124,7 @@ impl Function<'_, '_> {
         Side {
             window: self.unit.is_window(tensor),
             address: self.address(tensor, peer, &at),
-            root: self.extent_indices(&program.tensors[program.root(tensor)].shape),
+            whole: self.extent_indices(&program.tensors[program.packed(tensor)].shape),
             strides: self.strides(tensor),
         }
     }
@@ -127,14 +132,14 @@ impl Function<'_, '_> {
     /// A whole tile.
     pub fn tile_side(&mut self, tile: Tile) -> Side {
         let program = self.program();
-        let root = self.extent_indices(&program.tiles[tile].shape);
+        let whole = self.extent_indices(&program.tiles[tile].shape);
         let mut stride = Size::Const(program.tiles[tile].dtype.size());
-        let mut strides: Sizes = root.iter().map(|i| i.size).collect();
+        let mut strides: Sizes = whole.iter().map(|i| i.size).collect();
         for extent in strides.iter_mut().rev() {
             let outer = self.mul(stride, *extent);
             *extent = std::mem::replace(&mut stride, outer);
         }
-        Side { window: false, address: self.tile_address(tile), root, strides }
+        Side { window: false, address: self.tile_address(tile), whole, strides }
     }
 
     /// The address of a region, if its bytes are contiguous.
@@ -145,7 +150,23 @@ impl Function<'_, '_> {
     /// Moves a region of `shape`.
     pub fn move_region(&mut self, dst: &Side, src: &Side, shape: &[Index], mode: Mode) -> Result<()> {
         let plan = self.plan(dst, src, shape);
-        self.move_steps(dst.address, src.address, &plan.steps, plan.row, mode)
+        let (inner, outer) = plan.steps.split_at(plan.steps.len().min(1));
+        self.step_through(dst.address, src.address, outer, &mut |f, dst, src| match inner {
+            [step] => f.move_rows(dst, src, step, plan.row, mode),
+            _ => f.move_row(dst, src, plan.row, mode),
+        })
+    }
+
+    /// Makes code for each row of a region of `shape`, given where it begins on both sides and its elements.
+    pub fn each_row(
+        &mut self,
+        dst: &Side,
+        src: &Side,
+        shape: &[Index],
+        mut row: impl FnMut(&mut Self, Value, Value, Size) -> Result<()>,
+    ) -> Result<()> {
+        let plan = self.plan(dst, src, shape);
+        self.step_through(dst.address, src.address, &plan.steps, &mut |f, dst, src| row(f, dst, src, plan.row))
     }
 
     /// Finds the longest contiguous rows.
@@ -153,7 +174,7 @@ impl Function<'_, '_> {
         let (&last, outer) = shape.split_last().expect("a region has a dimension");
         let mut plan = Plan { row: last.size, steps: SmallVec::new() };
         let fills = |f: &Self, extent: Index, dim: usize| {
-            f.same_size(extent, dst.root[dim]) && f.same_size(extent, src.root[dim])
+            f.same_size(extent, dst.whole[dim]) && f.same_size(extent, src.whole[dim])
         };
         // What lies inside dimension `dim` is all there, so that its elements are as far apart as they are large.
         let mut packed = fills(self, last, outer.len());
@@ -180,20 +201,23 @@ impl Function<'_, '_> {
         a.size == b.size || a.extent.zip(b.extent).is_some_and(|(x, y)| same(x, y))
     }
 
-    fn move_steps(&mut self, dst: Value, src: Value, steps: &[Step], row: Size, mode: Mode) -> Result<()> {
-        match steps {
-            [] => self.move_row(dst, src, row, mode),
-            [step] => self.move_rows(dst, src, step, row, mode),
-            [inner @ .., step] => self.counted_loop(Size::Const(0), step.count, Size::Const(1), |f, i| {
-                let mut advance = |start, stride| {
-                    let distance = f.mul(Size::Value(i), stride);
-                    let address = f.add(Size::Value(start), distance);
-                    f.size_value(address)
-                };
-                let (dst, src) = (advance(dst, step.dst_stride), advance(src, step.src_stride));
-                f.move_steps(dst, src, inner, row, mode)
-            }),
-        }
+    fn step_through(
+        &mut self,
+        dst: Value,
+        src: Value,
+        steps: &[Step],
+        body: &mut dyn FnMut(&mut Self, Value, Value) -> Result<()>,
+    ) -> Result<()> {
+        let [inner @ .., step] = steps else { return body(self, dst, src) };
+        self.counted_loop(Size::Const(0), step.count, Size::Const(1), |f, i| {
+            let mut advance = |start, stride| {
+                let distance = f.mul(Size::Value(i), stride);
+                let address = f.add(Size::Value(start), distance);
+                f.size_value(address)
+            };
+            let (dst, src) = (advance(dst, step.dst_stride), advance(src, step.src_stride));
+            f.step_through(dst, src, inner, body)
+        })
     }
 
     fn move_row(&mut self, dst: Value, src: Value, row: Size, mode: Mode) -> Result<()> {

@@ -173,6 +173,12 @@ impl<'b> Exchange<'b> {
     /// For each part of `step` elements of `count`: with where it begins and how many elements it has.
     pub(super) fn for_parts(&mut self, count: Scalar, step: i64, build: impl FnOnce(&mut Self, Scalar, Scalar)) {
         let (zero, step_by) = (self.b.int(0), self.b.int(step));
+        // One part of a known size moves without a call.
+        match self.b.program().int_value(count, Known::default()) {
+            Some(0) => return,
+            Some(known) if known <= step => return build(self, zero, count),
+            _ => {}
+        }
         let first = self.b.for_begin(zero, count, step_by);
         let rest = self.sub(count, first);
         let part = self.min(rest, step_by);
