@@ -156,6 +156,7 @@ impl Executable {
             layout: &layout,
             checked: !options.unchecked,
             shaken: core.shaken,
+            fenced: core.fenced,
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
             let scratch: Result<_> = core.local.clone().map(|_| Aligned::new(routine.scratch_bytes, "tiles")).collect();
