@@ -77,7 +77,15 @@ fn codegen_suite() {
         let nranks = world(text).expect("a first line such as `# world 4`");
         assert_eq!(verified(text), "");
         let layout = plan_windows(&program, nranks).expect("windows have a size");
-        let binding = Binding { nranks, rank: None, stride: 1 << 20, layout: &layout, checked: true, shaken: false };
+        let binding = Binding {
+            nranks,
+            rank: None,
+            stride: 1 << 20,
+            layout: &layout,
+            checked: true,
+            shaken: false,
+            fenced: true,
+        };
         let code = compile(&program, &binding, &HOOKS).expect("the program compiles");
         code.sites.iter().map(|site| format!("{}: {}\n", site.task, site.text)).collect()
     });
