@@ -37,7 +37,7 @@ pub fn create() -> Result<OwnedFd, Errno> {
 pub fn map_shared(bytes: usize) -> Result<*mut u8, Errno> {
     let file = memfd_create("pld-bench", MemfdFlags::CLOEXEC)?;
     ftruncate(&file, bytes as u64)?;
-    map(file.as_fd(), bytes)
+    map(file.as_fd(), 0, bytes)
 }
 
 /// Gives memory from [`map_shared`] back.
@@ -49,17 +49,26 @@ pub unsafe fn unmap(base: *mut u8, bytes: usize) -> Result<(), Errno> {
     unsafe { munmap(base.cast(), bytes) }
 }
 
-fn map(file: impl AsFd, bytes: usize) -> Result<*mut u8, Errno> {
+/// Maps `bytes` more, zeroed at first, that all processes with this board share. They all ask for the same, and once.
+pub fn extend(file: impl AsFd, bytes: usize) -> Result<*mut u8, Errno> {
+    const PAGE: usize = 4096;
+    let begin = BYTES.next_multiple_of(PAGE);
+    ftruncate(&file, (begin + bytes) as u64)?;
+    map(file, begin, bytes)
+}
+
+fn map(file: impl AsFd, begin: usize, bytes: usize) -> Result<*mut u8, Errno> {
     // SAFETY: a new mapping, at an address that the kernel chooses, of a file that is as long.
-    let base =
-        unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file, 0)? };
+    let base = unsafe {
+        mmap(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file, begin as u64)?
+    };
     Ok(base.cast())
 }
 
 impl Board {
     /// Maps the board that `file` holds.
     pub fn open(file: impl AsFd) -> Result<Self, Errno> {
-        Ok(Self { base: map(file, BYTES)? })
+        Ok(Self { base: map(file, 0, BYTES)? })
     }
 
     /// A word alone in its line.

@@ -1,5 +1,5 @@
-//! Compiles what rows need in C: the loop that the routing is compared with, as users compile, and what an engine
-//! computes, as `peers/install.sh` compiles the same.
+//! Compiles what rows need in C: the loop that the routing is compared with, as users compile; what an engine computes,
+//! as `peers/install.sh` compiles the same; and collectives in plain shared memory.
 
 fn main() {
     let compile = |file: &str, level: u32| {
@@ -13,6 +13,7 @@ fn main() {
     };
     compile("rows/tasks/routing.c", 2);
     compile("rows/tasks/engine.c", 3);
+    compile("rows/collectives/ideal.c", 3);
     println!("cargo:rerun-if-changed=rows/tasks/engine.h");
     println!("cargo:rerun-if-changed=../include/pld.h");
 }

@@ -25,7 +25,7 @@ pub struct Plan {
 /// Who was measured: a row's own series, or one of a peer with a number of ranks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
-    Row { row: &'static str, series: String },
+    Row { row: String, series: String },
     Peer { peer: &'static str, ranks: u32, series: String },
 }
 
@@ -34,7 +34,7 @@ enum Source {
 pub struct Campaign {
     samples: BTreeMap<Source, Vec<Sample>>,
     /// What went wrong last, by row or peer. It has no further turn.
-    pub errors: BTreeMap<&'static str, String>,
+    pub errors: BTreeMap<String, String>,
     pub rounds: u32,
 }
 
@@ -68,12 +68,12 @@ impl Campaign {
     fn round(&mut self, rows: &[Row], peers: &[Peer], quick: bool) {
         for row in rows {
             progress(&format!("round {}: {}", self.rounds, row.name));
-            if self.errors.contains_key(row.name) {
+            if self.errors.contains_key(&row.name) {
                 continue;
             }
             match team::measure(row, quick) {
-                Ok(samples) => self.add(samples, |series| Source::Row { row: row.name, series }),
-                Err(error) => _ = self.errors.insert(row.name, error),
+                Ok(samples) => self.add(samples, |series| Source::Row { row: row.name.clone(), series }),
+                Err(error) => _ = self.errors.insert(row.name.clone(), error),
             }
         }
         for (ranks, series) in peer_series(rows) {
@@ -85,7 +85,7 @@ impl Campaign {
                 let seconds = if quick { 1e-4 } else { 4e-3 };
                 match peer.measure(&series, ranks, seconds) {
                     Ok(samples) => self.add(samples, |series| Source::Peer { peer: peer.name, ranks, series }),
-                    Err(error) => _ = self.errors.insert(peer.name, error),
+                    Err(error) => _ = self.errors.insert(peer.name.to_owned(), error),
                 }
             }
         }
@@ -119,7 +119,7 @@ impl Campaign {
     pub fn outcome(&self, row: &Row) -> Outcome {
         let usual = self.usual_trip();
         let of = |source: &Source| self.samples.get(source).and_then(|samples| evaluate(samples, usual));
-        let own = |series: &str| of(&Source::Row { row: row.name, series: series.to_owned() });
+        let own = |series: &str| of(&Source::Row { row: row.name.clone(), series: series.to_owned() });
         let limits = self.samples.keys().filter_map(|source| match source {
             Source::Row { row: name, series } if *name == row.name && series.starts_with(LIMIT) => {
                 Some(of(source)?.median)
@@ -129,7 +129,7 @@ impl Campaign {
         let mut peers: Vec<(&'static str, f64)> = Vec::new();
         for (source, samples) in &self.samples {
             let Source::Peer { peer, ranks, series } = source else { continue };
-            if *ranks != row.ranks || !row.peer_series.contains(&series.as_str()) {
+            if *ranks != row.ranks || !row.peer_series.contains(series) {
                 continue;
             }
             let Some(Summary { median, .. }) = evaluate(samples, usual) else { continue };
@@ -144,12 +144,12 @@ impl Campaign {
 }
 
 /// What the peers' programs have to measure, by number of ranks.
-fn peer_series(rows: &[Row]) -> BTreeMap<u32, Vec<&'static str>> {
-    let mut wanted: BTreeMap<u32, Vec<&'static str>> = BTreeMap::new();
+fn peer_series(rows: &[Row]) -> BTreeMap<u32, Vec<&str>> {
+    let mut wanted: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for row in rows {
-        for &series in row.peer_series {
+        for series in &row.peer_series {
             let all = wanted.entry(row.ranks).or_default();
-            if !all.contains(&series) {
+            if !all.contains(&series.as_str()) {
                 all.push(series);
             }
         }

@@ -8,7 +8,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::board::Board;
+use crate::board::{self, Board};
 use crate::limits;
 use crate::row::Row;
 
@@ -20,6 +20,9 @@ pub const QUICK: &str = "PLD_BENCH_QUICK";
 pub const RANK: &str = "PLD_RANK";
 pub const RANKS: &str = "PLD_WORLD_SIZE";
 pub const JOB: &str = "PLD_JOB";
+
+/// CPUs that ranks are placed on.
+pub const CPUS: u32 = 2;
 
 /// Samples of each series that a team takes.
 const SAMPLES: u32 = 3;
@@ -33,12 +36,13 @@ pub struct Bench {
     ranks: u32,
     quick: bool,
     board: Board,
+    file: OwnedFd,
 }
 
 /// Keeps this thread on the CPU of `rank`; all that is compared is placed so.
 pub fn pin(rank: u32) {
     let mut cpus = CpuSet::new();
-    cpus.set(rank as usize % 2);
+    cpus.set((rank % CPUS) as usize);
     sched_setaffinity(None, &cpus).expect("the benchmarks need CPUs 0 and 1");
 }
 
@@ -70,7 +74,7 @@ impl Bench {
         // SAFETY: the process that started this one made the file, left it open here, and nothing else here owns it.
         let file = unsafe { OwnedFd::from_raw_fd(number(BOARD)? as i32) };
         let board = Board::open(&file).map_err(|e| format!("board: {e}"))?;
-        Ok(Self { rank, ranks, quick: number(QUICK)? != 0, board })
+        Ok(Self { rank, ranks, quick: number(QUICK)? != 0, board, file })
     }
 
     /// This rank.
@@ -86,6 +90,11 @@ impl Bench {
     /// The memory that the ranks share.
     pub fn board(&self) -> Board {
         self.board
+    }
+
+    /// So much more of it, for as long as the process lives. All ranks ask for the same, and once.
+    pub fn shared_memory(&self, bytes: usize) -> Result<*mut u8, String> {
+        board::extend(&self.file, bytes).map_err(|e| format!("{bytes} shared bytes: {e}"))
     }
 
     /// How often to do what should be done `full` times; less if nobody looks at the numbers.

@@ -10,12 +10,12 @@ use crate::row::Row;
 /// One row as it is written to `bench.json`. What was not measured is null.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    pub name: &'static str,
+    pub name: String,
     pub value: Option<f64>,
     pub unit: &'static str,
     pub limit: Option<f64>,
     pub best_peer: Option<f64>,
-    /// The value divided by the limit, or by the best peer where that is the target.
+    /// The value divided by what the first target compares it with.
     pub ratio: Option<f64>,
     pub target: String,
     pub met: Option<bool>,
@@ -29,16 +29,16 @@ impl Entry {
     pub fn new(row: &Row, outcome: &Outcome) -> Self {
         let value = outcome.value.map(|v| v.median);
         let best_peer = row.unit.best(outcome.peers.iter().map(|(_, value)| *value));
-        let reference = row.target.reference(outcome.limit, best_peer);
+        let reference = row.reference(outcome.limit, best_peer);
         Self {
-            name: row.name,
+            name: row.name.clone(),
             value,
             unit: row.unit.name(),
             limit: outcome.limit,
             best_peer,
             ratio: value.zip(reference).map(|(value, reference)| value / reference),
-            target: row.target.text(row.unit),
-            met: value.and_then(|value| row.target.met(row.unit, value, outcome.limit, best_peer)),
+            target: row.target_text(),
+            met: value.and_then(|value| row.met(value, outcome.limit, best_peer)),
             min: outcome.value.map(|v| v.min),
             max: outcome.value.map(|v| v.max),
             runs: outcome.value.map_or(0, |v| v.runs),
@@ -58,7 +58,7 @@ pub fn table(rows: &[(Row, Outcome)], peers: &[&str]) -> String {
     let mut lines = vec![header(peers)];
     for (row, outcome) in rows {
         let entry = Entry::new(row, outcome);
-        let mut cells = vec![entry.name.to_owned(), entry.unit.to_owned(), number(entry.limit), number(entry.value)];
+        let mut cells = vec![entry.name, entry.unit.to_owned(), number(entry.limit), number(entry.value)];
         cells.push(match (entry.min, entry.max) {
             (Some(min), Some(max)) => format!("{}-{} ({})", number(Some(min)), number(Some(max)), entry.runs),
             _ => String::new(),
@@ -122,7 +122,7 @@ mod tests {
         let row = |name, unit| Row::new(name, unit, |_| Ok(()));
         vec![
             (
-                row("core/a", Unit::Microseconds).target(Target::TimesLimitAheadOfPeers(1.25)),
+                row("core/a", Unit::Microseconds).target(Target::TimesLimit(1.25)).target(Target::AheadOfPeers),
                 Outcome { value: measured(0.5), limit: Some(0.25), peers: vec![("One", 0.75), ("Two", 0.625)] },
             ),
             (

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::rank::Bench;
 
 /// Measures a row on one rank, taking samples of [`VALUE`] and of limits.
-pub type Measure = fn(&Bench) -> Result<(), String>;
+pub type Measure = Box<dyn Fn(&Bench) -> Result<(), String>>;
 
 /// Series of the value of the row itself.
 pub const VALUE: &str = "value";
@@ -26,8 +26,6 @@ pub enum Unit {
 /// What a row's value should be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// Nothing in particular: the row is for information.
-    None,
     /// At most (for bandwidths: at least) this much.
     Absolute(f64),
     /// At most (at least) this many times the limit.
@@ -36,29 +34,29 @@ pub enum Target {
     OverLimit(f64),
     /// Better than every peer.
     AheadOfPeers,
-    /// This many times better than every peer.
-    TimesAheadOfPeers(f64),
-    /// At most this many times the limit, and better than every peer.
-    TimesLimitAheadOfPeers(f64),
+    /// At most (at least) this many times the best peer.
+    TimesBestPeer(f64),
 }
 
 /// A row of the table.
 pub struct Row {
     /// `group/measure`.
-    pub name: &'static str,
+    pub name: String,
     pub unit: Unit,
     pub measure: Measure,
     /// Number of processes that measure it.
     pub ranks: u32,
     /// What of the peers' programs it is compared with: the better of these series.
-    pub peer_series: &'static [&'static str],
-    pub target: Target,
+    pub peer_series: Vec<String>,
+    /// All of them are to be met. Without any the row is for information.
+    pub targets: Vec<Target>,
 }
 
 impl Row {
-    /// A row that one process measures, without peers or target.
-    pub fn new(name: &'static str, unit: Unit, measure: Measure) -> Self {
-        Self { name, unit, measure, ranks: 1, peer_series: &[], target: Target::None }
+    /// A row that one process measures, without peers or targets.
+    pub fn new(name: impl Into<String>, unit: Unit, measure: impl Fn(&Bench) -> Result<(), String> + 'static) -> Self {
+        let measure = Box::new(measure);
+        Self { name: name.into(), unit, measure, ranks: 1, peer_series: Vec::new(), targets: Vec::new() }
     }
 
     /// Measured by `ranks` processes.
@@ -66,14 +64,33 @@ impl Row {
         Self { ranks, ..self }
     }
 
-    /// Compared with these series of the peers' programs, run with as many ranks.
-    pub fn peers(self, series: &'static [&'static str]) -> Self {
-        Self { peer_series: series, ..self }
+    /// Compared with this series of the peers' programs, run with as many ranks.
+    pub fn peer(mut self, series: impl Into<String>) -> Self {
+        self.peer_series.push(series.into());
+        self
     }
 
-    /// Aims for `target`.
-    pub fn target(self, target: Target) -> Self {
-        Self { target, ..self }
+    /// Aims for `target`, besides others.
+    pub fn target(mut self, target: Target) -> Self {
+        self.targets.push(target);
+        self
+    }
+
+    /// `value` reaches all targets; `None` if there are none, or if what it is compared with is not known.
+    pub fn met(&self, value: f64, limit: Option<f64>, best_peer: Option<f64>) -> Option<bool> {
+        let met = self.targets.iter().map(|target| target.met(self.unit, value, limit, best_peer));
+        met.reduce(|a, b| if a == Some(false) || b == Some(false) { Some(false) } else { a.and(b) })?
+    }
+
+    /// What a value is divided by to see how it does: what the first target compares it with; the limit without targets.
+    pub fn reference(&self, limit: Option<f64>, best_peer: Option<f64>) -> Option<f64> {
+        self.targets.first().map_or(limit, |target| target.reference(limit, best_peer))
+    }
+
+    /// All targets in words.
+    pub fn target_text(&self) -> String {
+        let texts: Vec<String> = self.targets.iter().map(|target| target.text(self.unit)).collect();
+        texts.join(", ")
     }
 }
 
@@ -97,11 +114,6 @@ impl Unit {
         }
     }
 
-    /// What is `factor` times as good as `value`.
-    fn improved(self, value: f64, factor: f64) -> f64 {
-        if self.better(1.0, 0.0) { value * factor } else { value / factor }
-    }
-
     /// The best of some values.
     pub fn best(self, values: impl IntoIterator<Item = f64>) -> Option<f64> {
         values.into_iter().reduce(|a, b| if self.better(b, a) { b } else { a })
@@ -110,44 +122,35 @@ impl Unit {
 
 impl Target {
     /// `value` reaches the target; `None` if what it is compared with is not known.
-    pub fn met(self, unit: Unit, value: f64, limit: Option<f64>, best_peer: Option<f64>) -> Option<bool> {
+    fn met(self, unit: Unit, value: f64, limit: Option<f64>, best_peer: Option<f64>) -> Option<bool> {
         let reaches = |bound: f64| !unit.better(bound, value);
-        let ahead = || best_peer.map(|peer| unit.better(value, peer));
         match self {
-            Target::None => None,
             Target::Absolute(bound) => Some(reaches(bound)),
             Target::TimesLimit(factor) => limit.map(|limit| reaches(limit * factor)),
             Target::OverLimit(more) => limit.map(|limit| reaches(limit + more)),
-            Target::AheadOfPeers => ahead(),
-            Target::TimesAheadOfPeers(factor) => best_peer.map(|peer| reaches(unit.improved(peer, factor))),
-            Target::TimesLimitAheadOfPeers(factor) => match (limit.map(|limit| reaches(limit * factor)), ahead()) {
-                (Some(false), _) | (_, Some(false)) => Some(false),
-                (Some(true), Some(true)) => Some(true),
-                _ => None,
-            },
+            Target::AheadOfPeers => best_peer.map(|peer| unit.better(value, peer)),
+            Target::TimesBestPeer(factor) => best_peer.map(|peer| reaches(peer * factor)),
         }
     }
 
-    /// What `value` is divided by to see how it does: the limit, or the best peer if that is what counts.
-    pub fn reference(self, limit: Option<f64>, best_peer: Option<f64>) -> Option<f64> {
+    /// What it compares a value with.
+    fn reference(self, limit: Option<f64>, best_peer: Option<f64>) -> Option<f64> {
         match self {
-            Target::AheadOfPeers | Target::TimesAheadOfPeers(_) => best_peer,
             Target::Absolute(_) => None,
-            _ => limit,
+            Target::TimesLimit(_) | Target::OverLimit(_) => limit,
+            Target::AheadOfPeers | Target::TimesBestPeer(_) => best_peer,
         }
     }
 
     /// In words, with the unit that values of the row have.
-    pub fn text(self, unit: Unit) -> String {
+    fn text(self, unit: Unit) -> String {
         let bound = if unit.better(1.0, 0.0) { ">=" } else { "<=" };
         match self {
-            Target::None => String::new(),
             Target::Absolute(value) => format!("{bound} {value} {unit}"),
             Target::TimesLimit(factor) => format!("{bound} {factor} x limit"),
             Target::OverLimit(more) => format!("{bound} limit + {more} {unit}"),
             Target::AheadOfPeers => "ahead of peers".to_owned(),
-            Target::TimesAheadOfPeers(factor) => format!("ahead of peers by {factor} x"),
-            Target::TimesLimitAheadOfPeers(factor) => format!("{bound} {factor} x limit, ahead of peers"),
+            Target::TimesBestPeer(factor) => format!("{bound} {} x best peer", (factor * 1e3).round() / 1e3),
         }
     }
 }
@@ -162,48 +165,64 @@ impl fmt::Display for Unit {
 mod tests {
     use super::*;
 
-    #[test]
-    fn times_and_bandwidths_are_judged_in_their_own_direction() {
-        let (us, gb) = (Unit::Microseconds, Unit::GigabytesPerSecond);
-        assert_eq!(Target::TimesLimit(1.25).met(us, 0.125, Some(0.1), None), Some(true));
-        assert_eq!(Target::TimesLimit(1.25).met(us, 0.126, Some(0.1), None), Some(false));
-        assert_eq!(Target::TimesLimit(0.5).met(gb, 10.0, Some(20.0), None), Some(true));
-        assert_eq!(Target::TimesLimit(0.5).met(gb, 9.9, Some(20.0), None), Some(false));
-        assert_eq!(us.best([3.0, 1.0, 2.0]), Some(1.0));
-        assert_eq!(gb.best([3.0, 1.0, 4.0]), Some(4.0));
+    fn row(unit: Unit, targets: &[Target]) -> Row {
+        let row = Row::new("group/measure", unit, |_| Ok(()));
+        targets.iter().fold(row, |row, &target| row.target(target))
     }
 
     #[test]
-    fn what_is_not_measured_is_not_judged() {
-        let us = Unit::Microseconds;
-        assert_eq!(Target::TimesLimit(2.0).met(us, 1.0, None, Some(5.0)), None);
-        assert_eq!(Target::AheadOfPeers.met(us, 1.0, Some(5.0), None), None);
-        assert_eq!(Target::TimesLimitAheadOfPeers(2.0).met(us, 1.0, Some(1.0), None), None);
-        assert_eq!(Target::TimesLimitAheadOfPeers(2.0).met(us, 9.0, Some(1.0), None), Some(false));
-        assert_eq!(Target::TimesLimitAheadOfPeers(2.0).met(us, 1.0, Some(1.0), Some(0.9)), Some(false));
-        assert_eq!(Target::TimesLimitAheadOfPeers(2.0).met(us, 1.0, Some(1.0), Some(1.1)), Some(true));
-        assert_eq!(Target::None.met(us, 1.0, Some(1.0), Some(1.0)), None);
-        assert_eq!(Target::TimesAheadOfPeers(1.5).met(us, 1.0, Some(1.0), None), None);
+    fn times_and_bandwidths_are_judged_in_their_own_direction() {
+        let us = row(Unit::Microseconds, &[Target::TimesLimit(1.25)]);
+        assert_eq!(us.met(0.125, Some(0.1), None), Some(true));
+        assert_eq!(us.met(0.126, Some(0.1), None), Some(false));
+        let gb = row(Unit::GigabytesPerSecond, &[Target::TimesLimit(0.5)]);
+        assert_eq!(gb.met(10.0, Some(20.0), None), Some(true));
+        assert_eq!(gb.met(9.9, Some(20.0), None), Some(false));
+        assert_eq!(gb.target_text(), ">= 0.5 x limit");
+        assert_eq!(us.unit.best([3.0, 1.0, 2.0]), Some(1.0));
+        assert_eq!(gb.unit.best([3.0, 1.0, 4.0]), Some(4.0));
+    }
+
+    #[test]
+    fn all_targets_are_to_be_met() {
+        let row = row(Unit::Microseconds, &[Target::TimesLimit(2.0), Target::AheadOfPeers]);
+        assert_eq!(row.met(1.0, None, Some(5.0)), None);
+        assert_eq!(row.met(1.0, Some(1.0), None), None);
+        assert_eq!(row.met(9.0, Some(1.0), None), Some(false));
+        assert_eq!(row.met(9.0, None, Some(5.0)), Some(false));
+        assert_eq!(row.met(1.0, Some(1.0), Some(1.0)), Some(false));
+        assert_eq!(row.met(1.0, Some(1.0), Some(1.1)), Some(true));
+        assert_eq!(row.target_text(), "<= 2 x limit, ahead of peers");
+        assert_eq!(row.reference(Some(3.0), Some(4.0)), Some(3.0));
+    }
+
+    #[test]
+    fn a_row_without_targets_is_not_judged() {
+        let row = row(Unit::Microseconds, &[]);
+        assert_eq!(row.met(1.0, Some(1.0), Some(1.0)), None);
+        assert_eq!(row.reference(Some(3.0), Some(4.0)), Some(3.0));
     }
 
     #[test]
     fn several_times_better_than_peers() {
-        let (us, gb) = (Unit::Microseconds, Unit::GigabytesPerSecond);
-        assert_eq!(Target::TimesAheadOfPeers(1.5).met(us, 2.0, None, Some(3.0)), Some(true));
-        assert_eq!(Target::TimesAheadOfPeers(1.5).met(us, 2.1, None, Some(3.0)), Some(false));
-        assert_eq!(Target::TimesAheadOfPeers(1.5).met(gb, 3.0, None, Some(2.0)), Some(true));
-        assert_eq!(Target::TimesAheadOfPeers(1.5).met(gb, 2.9, None, Some(2.0)), Some(false));
-        assert_eq!(Target::TimesAheadOfPeers(1.5).reference(None, Some(3.0)), Some(3.0));
-        assert_eq!(Target::TimesAheadOfPeers(1.5).text(us), "ahead of peers by 1.5 x");
+        let us = row(Unit::Microseconds, &[Target::TimesBestPeer(0.5)]);
+        assert_eq!(us.met(2.0, None, Some(4.0)), Some(true));
+        assert_eq!(us.met(2.1, None, Some(4.0)), Some(false));
+        assert_eq!(us.met(2.0, Some(1.0), None), None);
+        assert_eq!(us.reference(Some(3.0), Some(4.0)), Some(4.0));
+        assert_eq!(us.target_text(), "<= 0.5 x best peer");
+        let gb = row(Unit::GigabytesPerSecond, &[Target::TimesBestPeer(1.5)]);
+        assert_eq!(gb.met(3.0, None, Some(2.0)), Some(true));
+        assert_eq!(gb.met(2.9, None, Some(2.0)), Some(false));
     }
 
     #[test]
     fn absolute_and_added_bounds() {
-        let ns = Unit::Nanoseconds;
-        assert_eq!(Target::Absolute(100.0).met(ns, 100.0, None, None), Some(true));
-        assert_eq!(Target::Absolute(100.0).met(ns, 101.0, None, None), Some(false));
-        assert_eq!(Target::OverLimit(0.2).met(Unit::Microseconds, 0.3, Some(0.05), None), Some(false));
-        assert_eq!(Target::OverLimit(0.2).text(Unit::Microseconds), "<= limit + 0.2 us");
-        assert_eq!(Target::TimesLimit(0.95).text(Unit::GigabytesPerSecond), ">= 0.95 x limit");
+        let ns = row(Unit::Nanoseconds, &[Target::Absolute(100.0)]);
+        assert_eq!(ns.met(100.0, None, None), Some(true));
+        assert_eq!(ns.met(101.0, None, None), Some(false));
+        let us = row(Unit::Microseconds, &[Target::OverLimit(0.2)]);
+        assert_eq!(us.met(0.3, Some(0.05), None), Some(false));
+        assert_eq!(us.target_text(), "<= limit + 0.2 us");
     }
 }

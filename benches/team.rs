@@ -34,7 +34,7 @@ pub fn measure(row: &Row, quick: bool) -> Result<Vec<Named>, String> {
     for rank in 0..row.ranks {
         let mut command = Command::new(&program);
         command
-            .env(rank::ROW, row.name)
+            .env(rank::ROW, &row.name)
             .env(rank::RANK, rank.to_string())
             .env(rank::RANKS, row.ranks.to_string())
             .env(rank::BOARD, board.as_raw_fd().to_string())

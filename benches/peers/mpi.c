@@ -2,12 +2,12 @@
 //
 //     mpi SERIES[,SERIES...] SECONDS
 //
-// Measures each series three times for about SECONDS and prints
+// SERIES is a name, or NAME/BYTES. Measures each three times for about SECONDS and prints
 //
 //     sample SERIES VALUE BEFORE AFTER
 //
 // VALUE is in microseconds, or GB/s for bandwidths. BEFORE and AFTER are the one-way trips of a cache line between
-// ranks 0 and 1 in microseconds, measured with plain loads and stores; they are left out unless there are two ranks.
+// ranks 0 and 1 in microseconds, measured with plain loads and stores while the others sleep.
 // Rank r runs on CPU r % 2. With more ranks than CPUs everything is up to the library.
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -21,21 +21,28 @@
 
 #include "../rows/tasks/engine.h"
 
-enum { REPEATS = 3, TIME_LIMIT = 60, LINE = 256, MAX_ITERATIONS = 20000 };
-static const size_t MAX_BYTES = (size_t)64 << 20;
+enum { REPEATS = 3, TIME_LIMIT = 120, LINE = 256, MAX_ITERATIONS = 20000 };
 
 static int rank, ranks;
 static double seconds;
-static char *source, *destination;
+static char *source, *destination;  // as large as the largest series, and as that for each rank
+
+typedef double Measure(long iterations, size_t size);  // seconds of one iteration
+typedef void Call(size_t bytes);
 
 // ---- The raw trip of a cache line ----
 
 static _Atomic int *ping, *pong;
 
 static double raw_trip(void) {
-  enum { TRIPS = 1000 };
+  enum { TRIPS = 1000, SLEEP = 3000 };
   static int round_trips;
   double best = 1e9;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank > 1) {
+    usleep(SLEEP);
+    return 0;
+  }
   for (int attempt = 0; attempt < 3; attempt++) {
     double begin = MPI_Wtime();
     for (int i = 0; i < TRIPS; i++) {
@@ -64,22 +71,21 @@ static double slowest(double value) {
   return result;
 }
 
-// Repeats `measure(iterations)`, which returns the seconds of one iteration, and prints bytes per time if there are any.
-static void sample(const char *series, double (*measure)(long iterations, size_t bytes), size_t bytes, int bandwidth) {
-  double once = slowest(measure(3, bytes));
+// Repeats a measurement, and prints bytes per time if `bandwidth`.
+static void sample(const char *series, Measure *measure, size_t size, int bandwidth) {
+  measure(1, size);
+  double once = slowest(measure(3, size));
   long iterations = (long)(seconds / once);
   iterations = iterations < 2 ? 2 : iterations > MAX_ITERATIONS ? MAX_ITERATIONS : iterations;
   MPI_Bcast(&iterations, 1, MPI_LONG, 0, MPI_COMM_WORLD);
 
-  double before = ranks == 2 ? raw_trip() : 0;
+  double before = raw_trip();
   for (int i = 0; i < REPEATS; i++) {
     MPI_Barrier(MPI_COMM_WORLD);
-    double time = slowest(measure(iterations, bytes));
-    double after = ranks == 2 ? raw_trip() : 0;
+    double time = slowest(measure(iterations, size));
+    double after = raw_trip();
     if (rank == 0) {
-      printf("sample %s %.6f", series, bandwidth ? (double)bytes / time / 1e9 : time * 1e6);
-      if (ranks == 2) printf(" %.4f %.4f", before, after);
-      printf("\n");
+      printf("sample %s %.6f %.4f %.4f\n", series, bandwidth ? (double)size / time / 1e9 : time * 1e6, before, after);
       fflush(stdout);
     }
     before = after;
@@ -88,15 +94,16 @@ static void sample(const char *series, double (*measure)(long iterations, size_t
 
 // ---- One-sided exchange ----
 
-static MPI_Win window;       // MAX_BYTES and a flag
+static MPI_Win window;       // as large as `source`, and a flag
 static char *window_memory;  // this rank's
+static size_t flag_at;
 static int arrivals;         // how often the own flag has been raised
 
 // Put, flush, raise the peer's flag; the peer waits for its flag and answers. One way.
 static double put_notify(long iterations, size_t bytes) {
   const int one = 1, peer = 1 - rank;
   int previous;
-  volatile int *flag = (volatile int *)(window_memory + MAX_BYTES);
+  volatile int *flag = (volatile int *)(window_memory + flag_at);
   MPI_Barrier(MPI_COMM_WORLD);
   double begin = MPI_Wtime();
   for (long i = 0; i < iterations; i++) {
@@ -104,7 +111,7 @@ static double put_notify(long iterations, size_t bytes) {
       if (turn == rank) {
         MPI_Put(source, (int)bytes, MPI_BYTE, peer, 0, (int)bytes, MPI_BYTE, window);
         MPI_Win_flush(peer, window);
-        MPI_Fetch_and_op(&one, &previous, MPI_INT, peer, (MPI_Aint)MAX_BYTES, MPI_SUM, window);
+        MPI_Fetch_and_op(&one, &previous, MPI_INT, peer, (MPI_Aint)flag_at, MPI_SUM, window);
         MPI_Win_flush(peer, window);
       } else {
         arrivals++;
@@ -158,18 +165,66 @@ static double shared_put_notify(long iterations, size_t bytes) {
 
 // ---- Collectives ----
 
-static double barrier(long iterations, size_t bytes) {
-  (void)bytes;
+// `bytes` are what a rank gives, of floats where they are summed; of an all-reduce and a broadcast, what each has.
+
+static Call *collective;
+
+static double calls(long iterations, size_t bytes) {
   double begin = MPI_Wtime();
-  for (long i = 0; i < iterations; i++) MPI_Barrier(MPI_COMM_WORLD);
+  for (long i = 0; i < iterations; i++) collective(bytes);
   return (MPI_Wtime() - begin) / (double)iterations;
 }
 
-static double allreduce(long iterations, size_t bytes) {
-  double begin = MPI_Wtime();
-  for (long i = 0; i < iterations; i++)
-    MPI_Allreduce(source, destination, (int)(bytes / sizeof(float)), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  return (MPI_Wtime() - begin) / (double)iterations;
+static void barrier(size_t bytes) {
+  (void)bytes;
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void allreduce(size_t bytes) {
+  MPI_Allreduce(source, destination, (int)(bytes / sizeof(float)), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void allreduce_in_place(size_t bytes) {
+  MPI_Allreduce(MPI_IN_PLACE, destination, (int)(bytes / sizeof(float)), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void reduce_scatter(size_t bytes) {
+  int part = (int)(bytes / sizeof(float)) / ranks;
+  MPI_Reduce_scatter_block(source, destination, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void broadcast(size_t bytes) { MPI_Bcast(destination, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD); }
+
+static void allgather(size_t bytes) {
+  MPI_Allgather(source, (int)bytes, MPI_BYTE, destination, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void all_to_all(size_t bytes) {
+  int part = (int)bytes / ranks;
+  MPI_Alltoall(source, part, MPI_BYTE, destination, part, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+// Half of what a rank gives goes to all alike, and the other half to rank 0 besides.
+static struct {
+  int *sent, *sent_at, *received, *received_at;
+} skewed;
+
+static void skew(size_t bytes) {
+  int part = (int)bytes / 2 / ranks, sent = 0, received = 0;
+  for (int peer = 0; peer < ranks; peer++) {
+    skewed.sent[peer] = peer == 0 ? (int)bytes / 2 + part : part;
+    skewed.received[peer] = rank == 0 ? (int)bytes / 2 + part : part;
+    skewed.sent_at[peer] = sent;
+    skewed.received_at[peer] = received;
+    sent += skewed.sent[peer];
+    received += skewed.received[peer];
+  }
+}
+
+static void all_to_all_v(size_t bytes) {
+  (void)bytes;
+  MPI_Alltoallv(source, skewed.sent, skewed.sent_at, MPI_BYTE, destination, skewed.received, skewed.received_at, MPI_BYTE,
+                MPI_COMM_WORLD);
 }
 
 // ---- A layer of a mixture of experts ----
@@ -328,31 +383,44 @@ static double mixture(long iterations, size_t tokens) {
 
 static const struct {
   const char *name;
-  double (*measure)(long iterations, size_t bytes);
-  size_t bytes;          // or tokens
-  int bandwidth, ranks;  // ranks it needs; 0: any number
+  Measure *measure;
+  Call *call;           // what `calls` repeats
+  int bandwidth, pair;  // the latter: needs two ranks
 } SERIES[] = {
-    {"put_notify_8", put_notify, 8, 0, 2},
-    {"shared_put_notify_8", shared_put_notify, 8, 0, 2},
-    {"put_bw_64k", put, (size_t)64 << 10, 1, 2},
-    {"put_bw_1m", put, (size_t)1 << 20, 1, 2},
-    {"put_bw_64m", put, (size_t)64 << 20, 1, 2},
-    {"allreduce_1k", allreduce, 1024, 0, 0},
-    {"barrier", barrier, 0, 0, 0},
-    {"moe_16", mixture, 16, 0, 2},
-    {"moe_64", mixture, 64, 0, 2},
-    {"moe_128", mixture, 128, 0, 2},
+    {"put_notify", put_notify, NULL, 0, 1},
+    {"shared_put_notify", shared_put_notify, NULL, 0, 1},
+    {"put_bw", put, NULL, 1, 1},
+    {"moe", mixture, NULL, 0, 1},
+    {"barrier", calls, barrier, 0, 0},
+    {"allreduce", calls, allreduce, 0, 0},
+    {"allreduce_in_place", calls, allreduce_in_place, 0, 0},
+    {"reduce_scatter", calls, reduce_scatter, 0, 0},
+    {"broadcast", calls, broadcast, 0, 0},
+    {"allgather", calls, allgather, 0, 0},
+    {"all_to_all", calls, all_to_all, 0, 0},
+    {"all_to_all_v", calls, all_to_all_v, 0, 0},
 };
 
-static int asked_for(const char *list, const char *name) {
-  size_t length = strlen(name);
-  for (const char *at = list; (at = strstr(at, name)) != NULL; at += length)
-    if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == '\0')) return 1;
-  return 0;
+// The bytes (or tokens) that a series is asked for.
+static size_t size_of(const char *series) {
+  const char *slash = strchr(series, '/');
+  return slash == NULL ? 0 : strtoull(slash + 1, NULL, 10);
+}
+
+static void measure_series(const char *series) {
+  size_t length = strcspn(series, "/"), size = size_of(series);
+  for (size_t i = 0; i < sizeof SERIES / sizeof *SERIES; i++) {
+    if (strlen(SERIES[i].name) != length || strncmp(SERIES[i].name, series, length) != 0) continue;
+    if (SERIES[i].pair && ranks != 2) return;
+    collective = SERIES[i].call;
+    if (collective == all_to_all_v) skew(size);
+    sample(series, SERIES[i].measure, size, SERIES[i].bandwidth);
+  }
 }
 
 static char *allocate(size_t bytes) {
-  char *memory = aligned_alloc(4096, bytes);
+  enum { PAGE = 4096 };
+  char *memory = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
   if (memory == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
   memset(memory, 0, bytes);
   return memory;
@@ -376,48 +444,55 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (argc != 3) MPI_Abort(MPI_COMM_WORLD, 2);
-  const char *list = argv[1];
   seconds = atof(argv[2]);
+  enum { MAX_SERIES = 128, CHECKED = 256 };
+  const char *series[MAX_SERIES];
+  size_t count = 0, largest = CHECKED * sizeof(float);
+  for (char *name = strtok(argv[1], ","); name != NULL && count < MAX_SERIES; name = strtok(NULL, ",")) {
+    series[count++] = name;
+    largest = size_of(name) > largest ? size_of(name) : largest;
+  }
 
   cpu_set_t cpu;
   CPU_ZERO(&cpu);
   CPU_SET(rank % 2, &cpu);
   sched_setaffinity(0, sizeof cpu, &cpu);
 
-  source = allocate(ranks == 2 ? MAX_BYTES : 4096);
-  destination = allocate(4096);
-  for (size_t i = 0; i < 256; i++) ((float *)source)[i] = (float)((rank + 1) * (int)(i % 7));
-  MPI_Allreduce(source, destination, 256, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  for (size_t i = 0; i < 256; i++)
+  source = allocate(largest);
+  destination = allocate(largest * (size_t)ranks);
+  int **numbers[] = {&skewed.sent, &skewed.sent_at, &skewed.received, &skewed.received_at};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    *numbers[i] = (int *)allocate((size_t)ranks * sizeof(int));
+  for (size_t i = 0; i < CHECKED; i++) ((float *)source)[i] = (float)((rank + 1) * (int)(i % 7));
+  MPI_Allreduce(source, destination, CHECKED, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  for (size_t i = 0; i < CHECKED; i++)
     if (((float *)destination)[i] != (float)(ranks * (ranks + 1) / 2 * (int)(i % 7))) MPI_Abort(MPI_COMM_WORLD, 3);
 
-  MPI_Win lines, shared;
+  char *own, *zero;
+  MPI_Win lines = shared_window(2 * LINE, 0, &own, &zero), shared;
+  ping = (_Atomic int *)zero;
+  pong = (_Atomic int *)(zero + LINE);
   if (ranks == 2) {
-    char *own, *zero;
-    lines = shared_window(2 * LINE, 0, &own, &zero);
-    ping = (_Atomic int *)zero;
-    pong = (_Atomic int *)(zero + LINE);
     shared = shared_window(2 * LINE, 1 - rank, &shared_own, &shared_peer);
     MPI_Info info;
     MPI_Info_create(&info);
     MPI_Info_set(info, "accumulate_ops", "same_op_no_op");
-    MPI_Win_allocate((MPI_Aint)(MAX_BYTES + LINE), 1, info, MPI_COMM_WORLD, &window_memory, &window);
+    flag_at = (largest + LINE - 1) / LINE * LINE;
+    MPI_Win_allocate((MPI_Aint)(flag_at + LINE), 1, info, MPI_COMM_WORLD, &window_memory, &window);
     MPI_Info_free(&info);
-    memset(window_memory, 0, MAX_BYTES + LINE);
+    memset(window_memory, 0, flag_at + LINE);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
   }
 
-  for (size_t i = 0; i < sizeof SERIES / sizeof *SERIES; i++)
-    if (asked_for(list, SERIES[i].name) && (SERIES[i].ranks == 0 || SERIES[i].ranks == ranks))
-      sample(SERIES[i].name, SERIES[i].measure, SERIES[i].bytes, SERIES[i].bandwidth);
+  for (size_t i = 0; i < count; i++) measure_series(series[i]);
 
   if (ranks == 2) {
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
     MPI_Win_free(&shared);
-    MPI_Win_free(&lines);
   }
+  MPI_Win_free(&lines);
   MPI_Finalize();
   return 0;
 }

@@ -14,29 +14,30 @@ pub fn rows() -> Vec<Row> {
     vec![
         Row::new("core/put_notify_8", Microseconds, put_notify)
             .ranks(2)
-            .peers(&["put_notify_8"])
-            .target(Target::TimesLimitAheadOfPeers(1.25)),
+            .peer("put_notify/8")
+            .target(Target::TimesLimit(1.25))
+            .target(Target::AheadOfPeers),
         Row::new("core/put_bw_64k", GigabytesPerSecond, |bench| put_bandwidth(bench, 64 << 10))
             .ranks(2)
-            .peers(&["put_bw_64k"])
+            .peer("put_bw/65536")
             .target(Target::TimesLimit(0.95)),
         Row::new("core/put_bw_1m", GigabytesPerSecond, |bench| put_bandwidth(bench, 1 << 20))
             .ranks(2)
-            .peers(&["put_bw_1m"])
+            .peer("put_bw/1048576")
             .target(Target::TimesLimit(0.95)),
         Row::new("core/put_bw_64m", GigabytesPerSecond, |bench| put_bandwidth(bench, 64 << 20))
             .ranks(2)
-            .peers(&["put_bw_64m"])
+            .peer("put_bw/67108864")
             .target(Target::TimesLimit(0.9)),
         Row::new("core/launch_spmd", Nanoseconds, launch_spmd).ranks(2).target(Target::Absolute(100.0)),
         Row::new("core/launch_thread_2", Nanoseconds, launch_thread).target(Target::TimesLimit(2.5)),
         Row::new("core/launch_notify_wait", Microseconds, launch_notify_wait).ranks(2).target(Target::OverLimit(0.2)),
         Row::new("core/allreduce_256_f32", Microseconds, all_reduce)
             .ranks(2)
-            .peers(&["allreduce_1k"])
+            .peer("allreduce/1024")
             .target(Target::AheadOfPeers),
         Row::new("core/compile_allreduce", Milliseconds, compile_all_reduce).target(Target::Absolute(5.0)),
-        Row::new("core/barrier_8", Microseconds, barrier).ranks(8).peers(&["barrier"]).target(Target::AheadOfPeers),
+        Row::new("core/barrier_8", Microseconds, barrier).ranks(8).peer("barrier").target(Target::AheadOfPeers),
         Row::new("core/wait_cpu", Percent, wait_cpu).ranks(2).target(Target::Absolute(5.0)),
     ]
 }

@@ -9,9 +9,7 @@ pub fn rows() -> Vec<Row> {
     use Unit::{GigabytesPerSecond, Microseconds, Nanoseconds};
     vec![
         Row::new("limit/trip", Microseconds, |bench| trip(bench, Signal::Store)).ranks(2),
-        Row::new("limit/trip_add", Microseconds, |bench| trip(bench, Signal::Add))
-            .ranks(2)
-            .peers(&["shared_put_notify_8"]),
+        Row::new("limit/trip_add", Microseconds, |bench| trip(bench, Signal::Add)).ranks(2).peer("shared_put_notify/8"),
         Row::new("limit/hand_off", Nanoseconds, |bench| hand_off(bench, Signal::Store)),
         Row::new("limit/hand_off_add", Nanoseconds, |bench| hand_off(bench, Signal::Add)),
         Row::new("limit/wake_up", Microseconds, wake_up).ranks(2),

@@ -1,6 +1,7 @@
 //! The rows, one file a group. A group's rows begin with its name and a slash.
 
 mod check;
+pub mod collectives;
 mod core;
 mod limits;
 mod tasks;
@@ -9,5 +10,5 @@ use crate::row::Row;
 
 /// Every row, in the order of the table.
 pub fn all() -> Vec<Row> {
-    [limits::rows(), core::rows(), tasks::rows(), check::rows()].into_iter().flatten().collect()
+    [limits::rows(), core::rows(), tasks::rows(), collectives::rows(), check::rows()].into_iter().flatten().collect()
 }

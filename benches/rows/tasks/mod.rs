@@ -13,16 +13,16 @@ pub fn rows() -> Vec<Row> {
     vec![
         Row::new("tasks/moe_16", Microseconds, |bench| moe::layer(bench, 16))
             .ranks(2)
-            .peers(&["moe_16"])
-            .target(Target::TimesAheadOfPeers(1.5)),
+            .peer("moe/16")
+            .target(Target::TimesBestPeer(2.0 / 3.0)),
         Row::new("tasks/moe_64", Microseconds, |bench| moe::layer(bench, 64))
             .ranks(2)
-            .peers(&["moe_64"])
-            .target(Target::TimesAheadOfPeers(1.5)),
+            .peer("moe/64")
+            .target(Target::TimesBestPeer(2.0 / 3.0)),
         Row::new("tasks/moe_128", Microseconds, |bench| moe::layer(bench, 128))
             .ranks(2)
-            .peers(&["moe_128"])
-            .target(Target::TimesAheadOfPeers(1.5)),
+            .peer("moe/128")
+            .target(Target::TimesBestPeer(2.0 / 3.0)),
         Row::new("tasks/step_launches", Percent, moe::launches).ranks(2).target(Target::Absolute(2.0)),
         Row::new("tasks/routing", Microseconds, routing::loops).target(Target::TimesLimit(1.3)),
         Row::new("tasks/overhead", Nanoseconds, overhead::apart).target(Target::Absolute(50.0)),

@@ -3,10 +3,9 @@
 use cranelift_entity::PrimaryMap;
 
 use super::abi::{Driver, Run};
-use super::calls::CallCode;
 use super::domain::Numbering;
 use super::jit::CodeMemory;
-use crate::ir::BinaryOp;
+use crate::ir::{BinaryOp, NumberedCall};
 use crate::passes::task_graph::Mode;
 use crate::verify::domains::DomainId;
 
@@ -117,7 +116,7 @@ pub struct Code {
     /// The functions of the engine that tasks call.
     pub functions: Vec<FunctionCode>,
     /// The calls that ranks compare.
-    pub calls: Vec<CallCode>,
+    pub calls: Vec<NumberedCall>,
     /// Bytes of machine code.
     pub code_bytes: usize,
     /// Tables that the code reads.
