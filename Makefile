@@ -78,4 +78,4 @@ docs:
 	$(CARGO) doc --workspace --no-deps
 
 bless:
-	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics
+	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown

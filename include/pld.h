@@ -141,6 +141,56 @@ typedef enum pld_cmp {
 } pld_cmp;
 
 /**
+ * Values of `pld_collective_mode_t`. The algorithm never changes what a collective means, only in which order floats
+ * combine, and so round; `docs/collectives.md` says what each one costs.
+ */
+typedef enum pld_collective_mode {
+  /**
+   * The library chooses by size, ranks, cores and transport, from measurements.
+   */
+  PLD_COLLECTIVE_AUTO = 0,
+  /**
+   * Every rank stages what it gives, and takes from all: one synchronisation.
+   */
+  PLD_COLLECTIVE_MESH = 1,
+  /**
+   * Straight between the windows, without staging: two synchronisations. Not for `pld_allreduce`.
+   */
+  PLD_COLLECTIVE_DIRECT = 2,
+  /**
+   * Partial results travel from neighbour to neighbour. For `pld_allreduce`.
+   */
+  PLD_COLLECTIVE_RING = 3,
+  /**
+   * Each rank combines its share of the elements, and hands it to all. For `pld_allreduce`.
+   */
+  PLD_COLLECTIVE_TWO_PHASE = 4,
+} pld_collective_mode;
+
+/**
+ * Values of `pld_combine_t`. `f16` and `bf16` combine in `f32` and are rounded once, at the end; integers wrap. Of floats,
+ * the maximum and the minimum are NaN if an operand is.
+ */
+typedef enum pld_combine {
+  /**
+   * The sum.
+   */
+  PLD_COMBINE_SUM = 1,
+  /**
+   * The product.
+   */
+  PLD_COMBINE_PROD = 2,
+  /**
+   * The largest one.
+   */
+  PLD_COMBINE_MAX = 3,
+  /**
+   * The smallest one.
+   */
+  PLD_COMBINE_MIN = 4,
+} pld_combine;
+
+/**
  * Values of `pld_direction_t`.
  */
 typedef enum pld_direction {
@@ -415,11 +465,12 @@ typedef enum pld_status {
    */
   PLD_ERR_ABORTED = 62,
   /**
-   * The ranks disagree about world, program or sizes.
+   * The ranks disagree about world, program or sizes, or call different collectives.
    */
   PLD_ERR_MISMATCH = 63,
   /**
-   * An offset or a peer of a running program is outside; nothing was written there.
+   * An offset or a peer of a running program is outside, and nothing was written there; or what it requires does not
+   * hold.
    */
   PLD_ERR_OUT_OF_BOUNDS = 80,
   /**
@@ -657,6 +708,11 @@ typedef struct pld_task_t {
 } pld_task_t;
 
 /**
+ * A comparison: a value of `enum pld_cmp`.
+ */
+typedef uint32_t pld_cmp_t;
+
+/**
  * A mutable scalar.
  */
 typedef struct pld_var_t {
@@ -745,6 +801,11 @@ typedef struct pld_transfer_t {
 } pld_transfer_t;
 
 /**
+ * How the elements of ranks combine: a value of `enum pld_combine`.
+ */
+typedef uint32_t pld_combine_t;
+
+/**
  * How a notify changes its cell: a value of `enum pld_notify_op`.
  */
 typedef uint32_t pld_notify_op_t;
@@ -753,6 +814,25 @@ typedef uint32_t pld_notify_op_t;
  * How a wait compares: a value of `enum pld_wait_cmp`.
  */
 typedef uint32_t pld_wait_cmp_t;
+
+/**
+ * One side of a `pld_all_to_all_v`: rows, and for each rank how many there are for it and where they begin. Made by
+ * `pld_rows` or `pld_rows_at`.
+ */
+typedef struct pld_rows_t {
+  /**
+   * The rows: the parts of a tensor along its first dimension.
+   */
+  struct pld_tensor_t rows;
+  /**
+   * An `i32` or `i64` for each rank: the number of its rows.
+   */
+  struct pld_tensor_t counts;
+  /**
+   * An `i32` or `i64` for each rank: the first of its rows. Zero: the rows are divided evenly among the ranks.
+   */
+  struct pld_tensor_t offsets;
+} pld_rows_t;
 
 /**
  * A comm domain: ranks that share windows, and number each other 0, 1, and so on.
@@ -1087,6 +1167,35 @@ typedef struct pld_check_report_t {
 } pld_check_report_t;
 
 /**
+ * The algorithm of a collective: a value of `enum pld_collective_mode`.
+ */
+typedef uint32_t pld_collective_mode_t;
+
+/**
+ * What a collective is told besides its operands. Made by `pld_collective_defaults`, then changed where it should be.
+ */
+typedef struct pld_collective_options_t {
+  /**
+   * `sizeof(pld_collective_options_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * The algorithm; a barrier has no choice.
+   */
+  pld_collective_mode_t mode;
+  /**
+   * How many blocks share the work, which run on as many cores as the rank has; 0 is 1. In the host driver only: in a
+   * task the work is the task's.
+   */
+  uint32_t cores;
+  /**
+   * A window that names the channel. Calls on one channel pair in their order; those on different channels are
+   * independent. Its cells stay as they are. Zero: the channel is that of the data.
+   */
+  struct pld_tensor_t signal;
+} pld_collective_options_t;
+
+/**
  * Options of `pld_compile`. `pld_compile_options_init` sets the size; 0 is the default everywhere else.
  */
 typedef struct pld_compile_options_t {
@@ -1101,7 +1210,7 @@ typedef struct pld_compile_options_t {
   uint32_t persistent;
   /**
    * Other than 0: offsets, peers and divisors are not checked when the program runs; a mistake in them is then
-   * undefined behaviour.
+   * undefined behaviour. Nor do ranks compare which collectives they call: if they differ, they wait until the time-out.
    */
   uint32_t unchecked;
   /**
@@ -1127,6 +1236,38 @@ typedef struct pld_compile_options_t {
 } pld_compile_options_t;
 
 /**
+ * How ranks reach each other's memory: a value of `enum pld_transport`.
+ */
+typedef uint32_t pld_transport_t;
+
+/**
+ * Options of `pld_program_expand`: the world that the program is written out for. `pld_expand_options_init` sets the size;
+ * 0 is the default everywhere else.
+ */
+typedef struct pld_expand_options_t {
+  /**
+   * `sizeof(pld_expand_options_t)`.
+   */
+  uint32_t struct_size;
+  /**
+   * Number of ranks; default 2.
+   */
+  uint32_t nranks;
+  /**
+   * The transport.
+   */
+  pld_transport_t transport;
+  /**
+   * Other than 0: there are more ranks than CPUs.
+   */
+  uint32_t crowded;
+  /**
+   * Other than 0: as an unchecked executable.
+   */
+  uint32_t unchecked;
+} pld_expand_options_t;
+
+/**
  * What an operand of a dispatch is: a value of `enum pld_operand_kind`.
  */
 typedef uint32_t pld_operand_kind_t;
@@ -1148,11 +1289,6 @@ typedef struct pld_operand_t {
    */
   struct pld_scalar_t scalar;
 } pld_operand_t;
-
-/**
- * A comparison: a value of `enum pld_cmp`.
- */
-typedef uint32_t pld_cmp_t;
 
 /**
  * One element of a tensor, compared with a number when the task could begin: unless it holds, the task is over without
@@ -1214,11 +1350,6 @@ typedef struct pld_task_options_t {
    */
   const pld_predicate_t *predicate;
 } pld_task_options_t;
-
-/**
- * How ranks reach each other's memory: a value of `enum pld_transport`.
- */
-typedef uint32_t pld_transport_t;
 
 /**
  * How ranks wait for each other: a value of `enum pld_wait_policy`.
@@ -1425,6 +1556,28 @@ pld_status_t pld_program_graph(const struct pld_program_t *p,
                                pld_graph_format_t format,
                                pld_write_fn write,
                                void *user_data);
+
+/**
+ * Sets all options to their defaults. `size` is `sizeof(pld_expand_options_t)` in the caller's header. Local; callable
+ * from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+ */
+PLD_API
+pld_status_t pld_expand_options_init(pld_expand_options_t *options,
+                                     size_t size);
+
+/**
+ * Makes a finished program in which the collectives of this one are written out in puts, gets, notifies and waits, as
+ * `pld_compile` does for a world of this kind: to be printed, or checked. `options` may be NULL. `*out_program` is a program
+ * as after `pld_program_finish`; the caller owns it. Local; any number of threads may expand a finished program.
+ *
+ * Errors: `PLD_ERR_VERIFY` if the program breaks a rule for this number of ranks, which `pld_last_error` tells;
+ * `PLD_ERR_UNSUPPORTED` if no such program can be made; `PLD_ERR_INVALID_STATE` if the program is not finished;
+ * `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`, `PLD_ERR_NO_MEMORY`.
+ */
+PLD_API
+pld_status_t pld_program_expand(const struct pld_program_t *p,
+                                const pld_expand_options_t *options,
+                                struct pld_program_t **out_program);
 
 /**
  * Frees a program, finished or not; NULL is ignored. What was compiled from it stays as it is. Local; nobody else
@@ -1770,6 +1923,18 @@ PLD_API void pld_else(struct pld_program_t *p);
 PLD_API void pld_if_end(struct pld_program_t *p);
 
 /**
+ * Requires that the comparison holds: otherwise the launch ends on every rank with `PLD_ERR_OUT_OF_BOUNDS` naming both
+ * values, rank and line, also in an unchecked executable. `peer` is the rank that it is about, which is named too; zero
+ * (`pld_no_scalar()`) if there is none. Inside a task; local, does not block, and orders nothing.
+ */
+PLD_API
+void pld_require(struct pld_program_t *p,
+                 struct pld_scalar_t a,
+                 pld_cmp_t cmp,
+                 struct pld_scalar_t b,
+                 struct pld_scalar_t peer);
+
+/**
  * A mutable scalar of type `i32`, `i64`, `f32` or `bool`, which begins as `init`. `name` may be NULL.
  */
 PLD_API
@@ -1828,6 +1993,14 @@ struct pld_tensor_t pld_slice(struct pld_program_t *p,
                               size_t noffsets,
                               const pld_dim_t *shape,
                               size_t ndims);
+
+/**
+ * All elements of `tensor` in one dimension, over the same memory. It is packed: a parameter, or a part without gaps. In an
+ * entry, inside or outside its tasks.
+ */
+PLD_API
+struct pld_tensor_t pld_flatten(struct pld_program_t *p,
+                                struct pld_tensor_t tensor);
 
 /**
  * Gives a slice or a view a name, which the program's text and all messages show.
@@ -2027,6 +2200,22 @@ void pld_get(struct pld_program_t *p,
              const struct pld_transfer_t *t);
 
 /**
+ * The region of `dst` becomes the combination of the same region of the window `src` of the ranks `first`, `first + 1`, ...
+ * `end - 1` of its domain, in this order, counted on from rank 0 behind the last: `first` is a rank, and there are at
+ * least one and at most all. `t` as with `pld_get`, without chunks. `dst` may be that region of `src` itself, whose own
+ * part is read before it is written. Types are those of `pld_allreduce`; of `f32`, `f16` and `bf16`, `dst` may be another
+ * than `src`: they combine in `f32`, and are rounded once. Inside a task; otherwise as `pld_get`.
+ */
+PLD_API
+void pld_get_reduce(struct pld_program_t *p,
+                    struct pld_tensor_t dst,
+                    struct pld_scalar_t first,
+                    struct pld_scalar_t end,
+                    struct pld_tensor_t src,
+                    pld_combine_t op,
+                    const struct pld_transfer_t *t);
+
+/**
  * The part of rank `peer`'s `window` that begins at `offsets` and has this shape, as a tile; otherwise as `pld_get`.
  */
 PLD_API
@@ -2104,6 +2293,100 @@ void pld_defer_wait(struct pld_program_t *p,
                     const pld_scalar_t *offsets,
                     size_t noffsets,
                     struct pld_scalar_t expected);
+
+/**
+ * Sets all options to their defaults. `size` is `sizeof(pld_collective_options_t)` in the caller's header. Local;
+ * callable from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+ */
+PLD_API
+pld_status_t pld_collective_options_init(pld_collective_options_t *options,
+                                         size_t size);
+
+/**
+ * Nobody goes on before all ranks of the domain of `window` have come; a zero `window` stands for that of the signal, or
+ * without one for all ranks of the world. What a rank wrote before, all see behind it. `options` may be NULL.
+ *
+ * This holds for every collective. It stands in a task of an `at`, or in the host driver outside of loops over ranks,
+ * where the library makes a task of it on every rank of the domain. When it runs, every rank of the domain makes the same
+ * calls in the same order: of the same collective, on as many elements of the same type. Ranks that differ end the
+ * launch with `PLD_ERR_MISMATCH` naming both calls, or in an unchecked executable with `PLD_ERR_TIMEOUT`.
+ *
+ * A call is over on a rank when its part is done: then its inputs may be changed and its results read, however slow the
+ * others are. It needs no signals, and leaves none behind: the next call may follow at once, also in a loop or an `if`
+ * that all ranks take. Tensors are packed, of any number of dimensions and elements, also none, and lie apart. Results
+ * are the same bits on every rank and in every run.
+ */
+PLD_API
+void pld_barrier(struct pld_program_t *p,
+                 struct pld_tensor_t window,
+                 const pld_collective_options_t *options);
+
+/**
+ * The window `data` of every rank becomes the combination of those of all ranks, element by element: of type `f32`,
+ * `f16`, `bf16`, `i64`, `i32` or `i8`. Otherwise as every collective: see `pld_barrier`.
+ */
+PLD_API
+void pld_allreduce(struct pld_program_t *p,
+                   struct pld_tensor_t data,
+                   pld_combine_t op,
+                   const pld_collective_options_t *options);
+
+/**
+ * Row `r` of the window `data` of each rank `r` becomes the combination of the rows `r` of all ranks; other rows stay as
+ * they are. The first extent of `data` is the number of ranks. Types as with `pld_allreduce`; otherwise as every
+ * collective: see `pld_barrier`.
+ */
+PLD_API
+void pld_reduce_scatter(struct pld_program_t *p,
+                        struct pld_tensor_t data,
+                        pld_combine_t op,
+                        const pld_collective_options_t *options);
+
+/**
+ * The window `data` of every rank becomes that of rank `root` of the domain, which is the same on all. Of any type;
+ * otherwise as every collective: see `pld_barrier`.
+ */
+PLD_API
+void pld_broadcast(struct pld_program_t *p,
+                   struct pld_tensor_t data,
+                   struct pld_scalar_t root,
+                   const pld_collective_options_t *options);
+
+/**
+ * Row `r` of the window `dst` of every rank becomes `src` of rank `r`. The first extent of `dst` is the number of ranks,
+ * and `src`, which need not be a window in a task, has the elements of one row. Of any type; otherwise as every
+ * collective: see `pld_barrier`.
+ */
+PLD_API
+void pld_allgather(struct pld_program_t *p,
+                   struct pld_tensor_t dst,
+                   struct pld_tensor_t src,
+                   const pld_collective_options_t *options);
+
+/**
+ * Row `r` of the window `dst` of every rank `q` becomes row `q` of `src` of rank `r`. Both have as many rows as there are
+ * ranks, and rows of as many elements; `src` need not be a window in a task. Of any type; otherwise as every collective:
+ * see `pld_barrier`.
+ */
+PLD_API
+void pld_all_to_all(struct pld_program_t *p,
+                    struct pld_tensor_t dst,
+                    struct pld_tensor_t src,
+                    const pld_collective_options_t *options);
+
+/**
+ * Each rank `r` sends `send.counts[q]` rows of `send.rows` to each rank `q`, which finds them in its window `recv.rows`, and
+ * their number in `recv.counts[r]`. Only these rows move, and others stay as they are. Rows are of any type, and as long on
+ * both sides. Either both sides say where the rows of each rank begin, or none: then each has an even share.
+ *
+ * A count that is negative, or more than what the receiver has room for, ends the launch on every rank with
+ * `PLD_ERR_OUT_OF_BOUNDS` naming both numbers. Otherwise as every collective: see `pld_barrier`.
+ */
+PLD_API
+void pld_all_to_all_v(struct pld_program_t *p,
+                      struct pld_rows_t recv,
+                      struct pld_rows_t send,
+                      const pld_collective_options_t *options);
 
 /**
  * Names the ranks of a comm domain, one by one. A rank's number in the domain, as peers and `pld_rank` use it, is its
@@ -2412,8 +2695,8 @@ pld_status_t pld_compile(const struct pld_program_t *p,
  * Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
  * alignment or aliasing of the arguments), `PLD_ERR_BUSY` (also for a resident that is being copied),
  * `PLD_ERR_FORKED`. Errors that end the launch on every rank, the same everywhere: `PLD_ERR_TIMEOUT`,
- * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_CALLBACK`; and those that end the world too: `PLD_ERR_PEER_LOST`,
- * `PLD_ERR_ABORTED`. The contents of outputs are then undefined.
+ * `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_MISMATCH`, `PLD_ERR_CALLBACK`; and those that end the world
+ * too: `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`. The contents of outputs are then undefined.
  *
  * A rank that had done its part when another one failed gets the error from its next call, which does nothing else. The
  * call after a failure recovers first: in a world of processes all ranks meet, and must make the same call
@@ -2583,6 +2866,18 @@ static inline pld_operand_t pld_of_scalar(pld_scalar_t scalar) {
   return o;
 }
 
+/** No tensor, where one is not needed. */
+static inline pld_tensor_t pld_no_tensor(void) {
+  pld_tensor_t t = {0};
+  return t;
+}
+
+/** No scalar, where one is not needed. */
+static inline pld_scalar_t pld_no_scalar(void) {
+  pld_scalar_t s = {0, 0, 0};
+  return s;
+}
+
 /** Options of a task that are all defaults; set what should be otherwise. */
 static inline pld_task_options_t pld_task_defaults(void) {
   pld_task_options_t o;
@@ -2690,6 +2985,32 @@ static inline pld_transfer_t pld_region(const pld_scalar_t *dst, size_t ndst, co
   for (i = 0; i < nsrc && i < PLD_MAX_RANK; i++) t.src[i] = src[i];
   for (i = 0; i < ndims && i < PLD_MAX_RANK; i++) t.shape[i] = shape[i];
   return t;
+}
+
+/** Options of a collective that are all defaults; set what should be otherwise. */
+static inline pld_collective_options_t pld_collective_defaults(void) {
+  pld_collective_options_t o;
+  o.struct_size = (uint32_t)sizeof o;
+  o.mode = PLD_COLLECTIVE_AUTO;
+  o.cores = 0;
+  o.signal = pld_no_tensor();
+  return o;
+}
+
+/** One side of an all-to-all of rows, which are divided evenly among the ranks; see pld_all_to_all_v. */
+static inline pld_rows_t pld_rows(pld_tensor_t rows, pld_tensor_t counts) {
+  pld_rows_t side;
+  side.rows = rows;
+  side.counts = counts;
+  side.offsets = pld_no_tensor();
+  return side;
+}
+
+/** The same, where `offsets` say which rows are for each rank. */
+static inline pld_rows_t pld_rows_at(pld_tensor_t rows, pld_tensor_t counts, pld_tensor_t offsets) {
+  pld_rows_t side = pld_rows(rows, counts);
+  side.offsets = offsets;
+  return side;
 }
 
 /** A tensor in the engine's memory, row-major without gaps: `pld_tensor_of(x, PLD_DTYPE_F32, PLD_DIMS(1, 256))`. */
@@ -2831,6 +3152,7 @@ static inline pld_arg_t pld_arg_bool(int value) {
 #define pld_if_begin(p, ...) pld_if_begin(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_else(p) pld_else(pld_loc(p, __FILE__, __LINE__))
 #define pld_if_end(p) pld_if_end(pld_loc(p, __FILE__, __LINE__))
+#define pld_require(p, ...) pld_require(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_var(p, ...) pld_var(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_var_get(p, ...) pld_var_get(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_var_set(p, ...) pld_var_set(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
@@ -2838,6 +3160,7 @@ static inline pld_arg_t pld_arg_bool(int value) {
 #define pld_array_get(p, ...) pld_array_get(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_array_set(p, ...) pld_array_set(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_slice(p, ...) pld_slice(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_flatten(p, ...) pld_flatten(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_tensor_name(p, ...) pld_tensor_name(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_read(p, ...) pld_read(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_write(p, ...) pld_write(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
@@ -2866,6 +3189,7 @@ static inline pld_arg_t pld_arg_bool(int value) {
 #define pld_tile_col_max(p, ...) pld_tile_col_max(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_put(p, ...) pld_put(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_get(p, ...) pld_get(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_get_reduce(p, ...) pld_get_reduce(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_remote_load(p, ...) pld_remote_load(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_remote_store(p, ...) pld_remote_store(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_rank(p, ...) pld_rank(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
@@ -2873,6 +3197,13 @@ static inline pld_arg_t pld_arg_bool(int value) {
 #define pld_notify(p, ...) pld_notify(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_wait(p, ...) pld_wait(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_defer_wait(p, ...) pld_defer_wait(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_barrier(p, ...) pld_barrier(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_allreduce(p, ...) pld_allreduce(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_reduce_scatter(p, ...) pld_reduce_scatter(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_broadcast(p, ...) pld_broadcast(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_allgather(p, ...) pld_allgather(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_all_to_all(p, ...) pld_all_to_all(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
+#define pld_all_to_all_v(p, ...) pld_all_to_all_v(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_domain_create(p, ...) pld_domain_create(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_domain_range(p, ...) pld_domain_range(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)
 #define pld_host_tensor(p, ...) pld_host_tensor(pld_loc(p, __FILE__, __LINE__), __VA_ARGS__)

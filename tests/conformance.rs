@@ -3,6 +3,8 @@
 //! A vector is a program in `tests/conformance/` or `examples/pld/`, its inputs, and the right outputs, as formulas of
 //! rank and position. A later transport joins by one more function at the end of this file.
 
+#[path = "conformance/collectives.rs"]
+mod collectives;
 #[path = "conformance/domains.rs"]
 mod domains;
 #[path = "support/join.rs"]
@@ -280,6 +282,7 @@ fn vectors() -> Vec<Vector> {
         persistent: true,
         ..vector("", program!("credit_reset"), vec![Out(I32, cell, |_, _, _| Some(0.0))])
     });
+    all.extend(collectives::vectors());
     all.extend(domains::vectors());
     all
 }

@@ -19,6 +19,7 @@ const NOUNS: &[&str] = &[
     "tile",
     "transfer",
     "signal",
+    "collective",
     "domain",
     "host",
     "callback",

@@ -152,7 +152,7 @@ pub extern "C" fn pld_host_task(
 }
 
 /// The functions that a program was built with, by name.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Functions(Vec<(String, Callback)>);
 
 impl Functions {

@@ -1,4 +1,4 @@
-//! Loops, ifs, mutable scalars and local arrays.
+//! Loops, ifs, requirements, mutable scalars and local arrays.
 
 use super::build::build;
 use super::dim::pld_dim_t;
@@ -6,6 +6,7 @@ use super::dtype::pld_dtype_t;
 use super::pointer::Text;
 use super::program::pld_program_t;
 use super::scalar::pld_scalar_t;
+use super::task::{comparison, pld_cmp_t};
 
 /// A mutable scalar.
 #[repr(C)]
@@ -82,6 +83,26 @@ pub extern "C" fn pld_else(p: Option<&mut pld_program_t>) {
 pub extern "C" fn pld_if_end(p: Option<&mut pld_program_t>) {
     build(p, |c| {
         c.builder.if_end();
+        Some(())
+    })
+}
+
+/// Requires that the comparison holds: otherwise the launch ends on every rank with `PLD_ERR_OUT_OF_BOUNDS` naming both
+/// values, rank and line, also in an unchecked executable. `peer` is the rank that it is about, which is named too; zero
+/// (`pld_no_scalar()`) if there is none. Inside a task; local, does not block, and orders nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_require(
+    p: Option<&mut pld_program_t>,
+    a: pld_scalar_t,
+    cmp: pld_cmp_t,
+    b: pld_scalar_t,
+    peer: pld_scalar_t,
+) {
+    build(p, |c| {
+        let (a, b) = (c.get(a, "the first operand")?, c.get(b, "the second operand")?);
+        let cmp = c.known(comparison(cmp), "comparison", cmp)?;
+        let peer = if peer.is_zero() { None } else { Some(c.get(peer, "the peer")?) };
+        c.builder.require(cmp, a, b, peer);
         Some(())
     })
 }

@@ -39,7 +39,7 @@ pub struct pld_compile_options_t {
     /// launch sees zeroed windows.
     pub persistent: u32,
     /// Other than 0: offsets, peers and divisors are not checked when the program runs; a mistake in them is then
-    /// undefined behaviour.
+    /// undefined behaviour. Nor do ranks compare which collectives they call: if they differ, they wait until the time-out.
     pub unchecked: u32,
     /// Functions for extern and host tasks, by name, in place of those that the program was built with: a program that
     /// was parsed has none.
@@ -115,8 +115,8 @@ pub extern "C" fn pld_compile(
 /// Errors of this process, found before anything runs: `PLD_ERR_INVALID_ARGUMENT` (number, type, shape, contiguity,
 /// alignment or aliasing of the arguments), `PLD_ERR_BUSY` (also for a resident that is being copied),
 /// `PLD_ERR_FORKED`. Errors that end the launch on every rank, the same everywhere: `PLD_ERR_TIMEOUT`,
-/// `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_CALLBACK`; and those that end the world too: `PLD_ERR_PEER_LOST`,
-/// `PLD_ERR_ABORTED`. The contents of outputs are then undefined.
+/// `PLD_ERR_OUT_OF_BOUNDS`, `PLD_ERR_ARITHMETIC`, `PLD_ERR_MISMATCH`, `PLD_ERR_CALLBACK`; and those that end the world
+/// too: `PLD_ERR_PEER_LOST`, `PLD_ERR_ABORTED`. The contents of outputs are then undefined.
 ///
 /// A rank that had done its part when another one failed gets the error from its next call, which does nothing else. The
 /// call after a failure recovers first: in a world of processes all ranks meet, and must make the same call

@@ -72,6 +72,18 @@ static inline pld_operand_t pld_of_scalar(pld_scalar_t scalar) {
   return o;
 }
 
+/** No tensor, where one is not needed. */
+static inline pld_tensor_t pld_no_tensor(void) {
+  pld_tensor_t t = {0};
+  return t;
+}
+
+/** No scalar, where one is not needed. */
+static inline pld_scalar_t pld_no_scalar(void) {
+  pld_scalar_t s = {0, 0, 0};
+  return s;
+}
+
 /** Options of a task that are all defaults; set what should be otherwise. */
 static inline pld_task_options_t pld_task_defaults(void) {
   pld_task_options_t o;
@@ -179,6 +191,32 @@ static inline pld_transfer_t pld_region(const pld_scalar_t *dst, size_t ndst, co
   for (i = 0; i < nsrc && i < PLD_MAX_RANK; i++) t.src[i] = src[i];
   for (i = 0; i < ndims && i < PLD_MAX_RANK; i++) t.shape[i] = shape[i];
   return t;
+}
+
+/** Options of a collective that are all defaults; set what should be otherwise. */
+static inline pld_collective_options_t pld_collective_defaults(void) {
+  pld_collective_options_t o;
+  o.struct_size = (uint32_t)sizeof o;
+  o.mode = PLD_COLLECTIVE_AUTO;
+  o.cores = 0;
+  o.signal = pld_no_tensor();
+  return o;
+}
+
+/** One side of an all-to-all of rows, which are divided evenly among the ranks; see pld_all_to_all_v. */
+static inline pld_rows_t pld_rows(pld_tensor_t rows, pld_tensor_t counts) {
+  pld_rows_t side;
+  side.rows = rows;
+  side.counts = counts;
+  side.offsets = pld_no_tensor();
+  return side;
+}
+
+/** The same, where `offsets` say which rows are for each rank. */
+static inline pld_rows_t pld_rows_at(pld_tensor_t rows, pld_tensor_t counts, pld_tensor_t offsets) {
+  pld_rows_t side = pld_rows(rows, counts);
+  side.offsets = offsets;
+  return side;
 }
 
 /** A tensor in the engine's memory, row-major without gaps: `pld_tensor_of(x, PLD_DTYPE_F32, PLD_DIMS(1, 256))`. */

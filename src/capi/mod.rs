@@ -17,6 +17,7 @@ mod reserve;
 pub mod arg;
 pub mod callback;
 pub mod check;
+pub mod collective;
 pub mod control;
 pub mod dim;
 pub mod domain;

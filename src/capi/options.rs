@@ -3,7 +3,9 @@
 use crate::error::{Error, ErrorKind, Result};
 
 use super::check::{pld_check_options_t, pld_check_report_t};
+use super::collective::pld_collective_options_t;
 use super::executable::pld_compile_options_t;
+use super::program::pld_expand_options_t;
 use super::task::pld_task_options_t;
 use super::world::pld_world_options_t;
 
@@ -92,6 +94,10 @@ options! {
     TaskOptions or TaskOptionsOut of pld_task_options_t, "task";
     /// A `pld_check_options_t *`.
     CheckOptions or CheckOptionsOut of pld_check_options_t, "check";
+    /// A `pld_collective_options_t *`.
+    CollectiveOptions or CollectiveOptionsOut of pld_collective_options_t, "collective";
+    /// A `pld_expand_options_t *`.
+    ExpandOptions or ExpandOptionsOut of pld_expand_options_t, "expand";
 }
 
 /// A `pld_check_report_t *`.

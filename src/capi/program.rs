@@ -6,15 +6,19 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::{self, Builder, Diagnostic, Loc, Program, Severity};
+use crate::passes::expand_collectives::{Target, expand_collectives};
 use crate::passes::task_graph;
+use crate::runtime::MAX_RANKS;
 use crate::verify;
 
 use super::callback::Functions;
 use super::guard;
 use super::handle::Tag;
+use super::options::{ExpandOptions, ExpandOptionsOut};
 use super::pointer::Text;
 use super::reserve;
 use super::status::pld_status_t;
+use super::world::pld_transport_t;
 
 /// A program and, until it is finished, its builder.
 ///
@@ -37,8 +41,8 @@ pub(super) enum State {
 }
 
 impl pld_program_t {
-    fn new(state: State) -> *mut Self {
-        Box::into_raw(Box::new(Self { state, tag: Tag::next(), functions: Functions::default() }))
+    fn new(state: State, functions: Functions) -> *mut Self {
+        Box::into_raw(Box::new(Self { state, tag: Tag::next(), functions }))
     }
 
     /// The program, if it is finished.
@@ -111,7 +115,7 @@ pub extern "C" fn pld_program_create(name: Text) -> *mut pld_program_t {
         let name = name.str("name")?;
         reserve::ensure(0)?;
         let builder = Builder::new(name);
-        Ok(pld_program_t::new(State::Building(Box::new(builder))))
+        Ok(pld_program_t::new(State::Building(Box::new(builder)), Functions::default()))
     })
 }
 
@@ -164,7 +168,7 @@ pub extern "C" fn pld_program_parse(
         reserve::ensure(text.len().saturating_mul(64).saturating_add(MEMORY))?;
         let file = if file.get().is_some() { file.str("file")? } else { "text" };
         let program = checked(ir::parse::parse(text, file), ErrorKind::Parse, callback, user_data)?;
-        out.write(pld_program_t::new(State::Finished(Arc::new(program))));
+        out.write(pld_program_t::new(State::Finished(Arc::new(program)), Functions::default()));
         Ok(())
     })
 }
@@ -226,6 +230,76 @@ pub extern "C" fn pld_program_graph(
             raw => return Err(Error::invalid(format!("graph format {raw} is unknown"))),
         };
         put(write, user_data, &text)
+    })
+}
+
+/// Options of `pld_program_expand`: the world that the program is written out for. `pld_expand_options_init` sets the size;
+/// 0 is the default everywhere else.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pld_expand_options_t {
+    /// `sizeof(pld_expand_options_t)`.
+    pub struct_size: u32,
+    /// Number of ranks; default 2.
+    pub nranks: u32,
+    /// The transport.
+    pub transport: pld_transport_t,
+    /// Other than 0: there are more ranks than CPUs.
+    pub crowded: u32,
+    /// Other than 0: as an unchecked executable.
+    pub unchecked: u32,
+}
+
+impl pld_expand_options_t {
+    fn target(&self) -> Result<Target> {
+        if self.nranks > MAX_RANKS {
+            return Err(Error::invalid(format!("nranks is {}; 1 to {MAX_RANKS} are possible", self.nranks)));
+        }
+        let mapped = match self.transport {
+            0..=2 => true,
+            raw => return Err(Error::invalid(format!("transport {raw} is unknown"))),
+        };
+        Ok(Target {
+            nranks: if self.nranks == 0 { 2 } else { self.nranks },
+            crowded: self.crowded != 0,
+            mapped,
+            checked: self.unchecked == 0,
+        })
+    }
+}
+
+/// Sets all options to their defaults. `size` is `sizeof(pld_expand_options_t)` in the caller's header. Local; callable
+/// from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_expand_options_init(options: ExpandOptionsOut, size: usize) -> pld_status_t {
+    guard::status(|| options.init(size))
+}
+
+/// Makes a finished program in which the collectives of this one are written out in puts, gets, notifies and waits, as
+/// `pld_compile` does for a world of this kind: to be printed, or checked. `options` may be NULL. `*out_program` is a program
+/// as after `pld_program_finish`; the caller owns it. Local; any number of threads may expand a finished program.
+///
+/// Errors: `PLD_ERR_VERIFY` if the program breaks a rule for this number of ranks, which `pld_last_error` tells;
+/// `PLD_ERR_UNSUPPORTED` if no such program can be made; `PLD_ERR_INVALID_STATE` if the program is not finished;
+/// `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`, `PLD_ERR_NO_MEMORY`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_program_expand(
+    p: Option<&pld_program_t>,
+    options: ExpandOptions,
+    out_program: Option<&mut MaybeUninit<*mut pld_program_t>>,
+) -> pld_status_t {
+    guard::status(|| {
+        let out = out_program.ok_or_else(|| Error::invalid("out_program is NULL"))?;
+        let p = p.ok_or_else(|| Error::invalid("the program is NULL"))?;
+        let program = p.finished()?;
+        let target = options.read()?.target()?;
+        reserve::ensure(MEMORY)?;
+        if let Some(refusal) = refusal(ErrorKind::Verify, &verify::verify(program, Some(target.nranks))) {
+            return Err(refusal);
+        }
+        let expanded = expand_collectives(program, &target)?.into_owned();
+        out.write(pld_program_t::new(State::Finished(Arc::new(expanded)), p.functions.clone()));
+        Ok(())
     })
 }
 

@@ -25,6 +25,11 @@ impl pld_scalar_t {
         Self { id, is_int: 0, imm: 0 }
     }
 
+    /// No scalar, where a call can do without.
+    pub(super) fn is_zero(self) -> bool {
+        self.id == 0 && self.is_int == 0
+    }
+
     /// The integer that stands in the call itself.
     pub(super) fn immediate(self) -> Option<i64> {
         (self.id == 0 && self.is_int == 1).then_some(self.imm)

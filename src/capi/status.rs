@@ -45,9 +45,10 @@ pub enum pld_status {
     PLD_ERR_PEER_LOST = 61,
     /// Somebody called `pld_world_abort`.
     PLD_ERR_ABORTED = 62,
-    /// The ranks disagree about world, program or sizes.
+    /// The ranks disagree about world, program or sizes, or call different collectives.
     PLD_ERR_MISMATCH = 63,
-    /// An offset or a peer of a running program is outside; nothing was written there.
+    /// An offset or a peer of a running program is outside, and nothing was written there; or what it requires does not
+    /// hold.
     PLD_ERR_OUT_OF_BOUNDS = 80,
     /// A running program divided by zero, or made a loop step that is not positive.
     PLD_ERR_ARITHMETIC = 81,

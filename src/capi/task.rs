@@ -179,7 +179,8 @@ pub extern "C" fn pld_manual_dep(p: Option<&mut pld_program_t>, tensor: pld_tens
     })
 }
 
-fn comparison(raw: pld_cmp_t) -> Option<BinaryOp> {
+/// The comparison that a number stands for.
+pub(super) fn comparison(raw: pld_cmp_t) -> Option<BinaryOp> {
     match raw {
         1 => Some(BinaryOp::Eq),
         2 => Some(BinaryOp::Ne),

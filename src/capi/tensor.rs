@@ -32,6 +32,16 @@ pub extern "C" fn pld_slice(
     })
 }
 
+/// All elements of `tensor` in one dimension, over the same memory. It is packed: a parameter, or a part without gaps. In an
+/// entry, inside or outside its tasks.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_flatten(p: Option<&mut pld_program_t>, tensor: pld_tensor_t) -> pld_tensor_t {
+    build(p, |c| {
+        let tensor = c.get(tensor, "the tensor")?;
+        Some(c.builder.flatten(tensor))
+    })
+}
+
 /// Gives a slice or a view a name, which the program's text and all messages show.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_tensor_name(p: Option<&mut pld_program_t>, tensor: pld_tensor_t, name: Text) {

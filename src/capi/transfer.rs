@@ -1,9 +1,11 @@
 //! Moving data between ranks.
 
 use crate::ir::builder::{BAD_ARGUMENT, BAD_SHAPE, MAX_RANK};
+use crate::ir::op::PeerRange;
 use crate::ir::{Atomic, Region, Staging};
 
 use super::build::{Call, build};
+use super::collective::pld_combine_t;
 use super::dim::{PLD_MAX_RANK, pld_dim_t};
 use super::pointer::{Dims, Scalars};
 use super::program::pld_program_t;
@@ -137,6 +139,34 @@ pub extern "C" fn pld_get(
             c.builder.mistake(BAD_ARGUMENT, "a get cannot be atomic", "leave atomic at PLD_ATOMIC_NONE");
         }
         c.builder.get(dst, peer, src, region, staging);
+        Some(())
+    })
+}
+
+/// The region of `dst` becomes the combination of the same region of the window `src` of the ranks `first`, `first + 1`, ...
+/// `end - 1` of its domain, in this order, counted on from rank 0 behind the last: `first` is a rank, and there are at
+/// least one and at most all. `t` as with `pld_get`, without chunks. `dst` may be that region of `src` itself, whose own
+/// part is read before it is written. Types are those of `pld_allreduce`; of `f32`, `f16` and `bf16`, `dst` may be another
+/// than `src`: they combine in `f32`, and are rounded once. Inside a task; otherwise as `pld_get`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_get_reduce(
+    p: Option<&mut pld_program_t>,
+    dst: pld_tensor_t,
+    first: pld_scalar_t,
+    end: pld_scalar_t,
+    src: pld_tensor_t,
+    op: pld_combine_t,
+    t: Option<&pld_transfer_t>,
+) {
+    build(p, |c| {
+        let (dst, src) = (c.get(dst, "dst")?, c.get(src, "src")?);
+        let peers = PeerRange { first: c.get(first, "first")?, end: c.get(end, "end")? };
+        let op = c.combine(op)?;
+        let Transfer { region, atomic, staging } = transfer(c, t)?;
+        if atomic != Atomic::None || staging != Staging::default() {
+            c.builder.mistake(BAD_ARGUMENT, "a get_reduce is neither atomic nor chunked", "give its region only");
+        }
+        c.builder.get_reduce(op, dst, peers, src, region);
         Some(())
     })
 }

@@ -6,17 +6,21 @@ use super::classify::{Detail, Loose, Shown, Stuck};
 use super::fault::Fault;
 use super::machine::{Machine, Odd, Stop};
 use super::memory::Piece;
+use super::plan::Plan;
 use super::rules;
 use super::shadow::Access;
 use super::signal::{Awaited, Cell, Note};
 use super::task::Who;
+use crate::ir::calls::calls;
 use crate::ir::effects::{Access as Does, Effect, Place, effects};
+use crate::ir::extent::Known;
 use crate::ir::print::Text;
 use crate::ir::program::Param;
-use crate::ir::{Buffer, DType, Diagnostic, FaultKind, Op, OpKind, Tensor};
+use crate::ir::{Buffer, DType, Diagnostic, FaultKind, Op, OpKind, Scalar, Tensor};
 
 /// Writes findings of runs of one program.
 pub struct Writer<'p> {
+    plan: &'p Plan<'p>,
     text: Text<'p>,
 }
 
@@ -28,9 +32,9 @@ struct Parts {
 }
 
 impl<'p> Writer<'p> {
-    /// For a program.
-    pub fn new(program: &'p crate::ir::Program) -> Self {
-        Self { text: Text::new(program) }
+    /// For the runs of a plan.
+    pub fn new(plan: &'p Plan<'p>) -> Self {
+        Self { plan, text: Text::new(plan.program) }
     }
 
     /// What is said about something that a run shows.
@@ -52,7 +56,7 @@ impl<'p> Writer<'p> {
             line: loc.line,
             column: 0,
             message: parts.message,
-            snippet: shown.op.map(|op| self.text.op(op)).unwrap_or_default(),
+            snippet: shown.op.map(|op| self.op(op)).unwrap_or_default(),
             notes: parts.notes,
             hint: parts.hint.into(),
         }
@@ -221,6 +225,9 @@ impl<'p> Writer<'p> {
         } else {
             (format!("everybody waits, this task for {condition}"), "notify before waiting, on every rank")
         };
+        let in_call = self.plan.call_of(stuck[0].awaited.op).is_some();
+        let hint =
+            if in_call { "every rank of the window makes the call, in the same order as other ones" } else { hint };
         Parts { message, notes, hint }
     }
 
@@ -242,7 +249,7 @@ impl<'p> Writer<'p> {
     fn stop(&self, machine: &Machine) -> Parts {
         match &machine.stop {
             Some(Stop::Fault(fault, by)) => Parts {
-                message: self.fault(machine, fault),
+                message: self.fault(machine, fault, *by),
                 notes: by.iter().map(|&by| who(machine, by)).collect(),
                 hint: "",
             },
@@ -255,7 +262,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    fn fault(&self, machine: &Machine, fault: &Fault) -> String {
+    fn fault(&self, machine: &Machine, fault: &Fault, by: Option<u32>) -> String {
         let Fault { op, kind, dim, operand, offsets, extents } = fault;
         let list = |numbers: &[i64]| {
             let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
@@ -280,19 +287,38 @@ impl<'p> Writer<'p> {
             FaultKind::Division => "an integer is divided by zero".into(),
             FaultKind::Step => format!("the step of the loop is {}", offsets[0]),
             FaultKind::Require => self.required(machine, *op, offsets, extents[0]),
-            FaultKind::Agree => self.disagreed(machine, *op, offsets, extents[0]),
+            FaultKind::Agree => {
+                let rank = by.map(|by| machine.who[by as usize].rank);
+                format!("rank {} {}", rank.unwrap_or_default(), self.disagreed(machine, offsets, extents[0]))
+            }
         }
     }
 
     fn required(&self, machine: &Machine, op: Op, offsets: &[i64], right: i64) -> String {
-        let OpKind::Require { cmp, .. } = machine.plan.program.ops[op].kind else { unreachable!("it was required") };
-        let about = if offsets[1] < 0 { String::new() } else { format!(", of peer {}", offsets[1]) };
-        format!("{} {cmp} {right} does not hold{about}", offsets[0])
+        let OpKind::Require { cmp, a, b, .. } = machine.plan.program.ops[op].kind else {
+            unreachable!("it was required")
+        };
+        let value = |side: Scalar, value: i64| match self.text.scalar(side) {
+            text if text == value.to_string() => text,
+            text => format!("{text}, which is {value},"),
+        };
+        let about = if offsets[1] < 0 { String::new() } else { format!(", about rank {}", offsets[1]) };
+        format!("{} must be {cmp} {}{about}", value(a, offsets[0]), value(b, right).trim_end_matches(','))
     }
 
-    fn disagreed(&self, machine: &Machine, op: Op, offsets: &[i64], mine: i64) -> String {
-        let OpKind::Agree { label, .. } = &machine.plan.program.ops[op].kind else { unreachable!("it was compared") };
-        format!("{label} is call {mine}, but peer {} makes call {}", offsets[1], offsets[0])
+    fn disagreed(&self, machine: &Machine, offsets: &[i64], mine: i64) -> String {
+        let known = Known { world: Some(machine.plan.nranks as i64), dims: &[] };
+        let (calls, theirs) = (calls(machine.plan.program, known), offsets[0]);
+        let same = theirs as u16 == mine as u16;
+        let call = |number: i64| {
+            let root = if same { format!(" with root {}", number >> 16) } else { String::new() };
+            match calls.iter().find(|call| call.number == number as u16) {
+                Some(call) if call.place.is_empty() => format!("{}{root}", call.name),
+                Some(call) => format!("{}{root} ({})", call.name, call.place),
+                None => format!("something else ({number})"),
+            }
+        };
+        format!("calls {}, but rank {} calls {}", call(mine), offsets[1], call(theirs))
     }
 
     fn differs(&self, machine: &Machine, shown: &Shown, arg: usize, part: usize, byte: usize) -> Parts {
@@ -316,8 +342,17 @@ impl<'p> Writer<'p> {
     fn at(&self, machine: &Machine, op: Op) -> String {
         let program = machine.plan.program;
         match program.place(program.ops[op].loc) {
-            place if place.is_empty() => self.text.op(op),
-            place => format!("{place}: {}", self.text.op(op)),
+            place if place.is_empty() => self.op(op),
+            place => format!("{place}: {}", self.op(op)),
+        }
+    }
+
+    /// An op as text; of a collective, also the call that it is part of.
+    fn op(&self, op: Op) -> String {
+        let text = self.text.op(op);
+        match self.plan.call_of(op) {
+            Some(call) => format!("{} ({text})", self.text.op(call)),
+            None => text,
         }
     }
 

@@ -190,7 +190,7 @@ impl Search<'_> {
                 "a run takes too many steps to be checked: make it smaller",
             ));
         }
-        let writer = Writer::new(self.plan.program);
+        let writer = Writer::new(self.plan);
         let mut findings: Vec<(Key, Finding)> = self
             .found
             .iter()

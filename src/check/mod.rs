@@ -3,6 +3,7 @@
 //! A run interprets all ranks, tasks and blocks, several launches in a row, on private copies of windows and tensors. Its
 //! order is a [`Schedule`] that can be run again. [`rules`] lists what is found.
 
+mod callback;
 mod classify;
 mod clock;
 mod describe;
@@ -78,18 +79,18 @@ pub struct Outcome {
 ///
 /// Errors: `InvalidArgument` if the arguments are not those of the host driver, `Unsupported` if a run takes too long.
 pub fn check(program: &Program, options: &Options, go_on: &mut dyn FnMut() -> bool) -> Result<Report> {
-    let program = expand_collectives(program, &Target::new(options.nranks))?;
-    explore::explore(&Plan::new(&program, options)?, go_on)
+    let written_out = expand_collectives(program, &Target::new(options.nranks))?;
+    explore::explore(&Plan::new(&written_out, program.ops.len(), options)?, go_on)
 }
 
 /// Runs a program once, in the order of a schedule.
 ///
 /// Errors: as [`check`].
 pub fn run(program: &Program, options: &Options, schedule: &Schedule) -> Result<Outcome> {
-    let program = &*expand_collectives(program, &Target::new(options.nranks))?;
-    let plan = Plan::new(program, options)?;
+    let written_out = expand_collectives(program, &Target::new(options.nranks))?;
+    let plan = Plan::new(&written_out, program.ops.len(), options)?;
     let (machine, _) = explore::run(&plan, schedule);
-    let writer = Writer::new(program);
+    let writer = Writer::new(&plan);
     let shown = classify(&machine, None);
     let findings = shown.iter().map(|shown| writer.describe(&machine, shown)).collect();
     let done = machine.is_done();

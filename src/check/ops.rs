@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 use super::fault::{Fault, Step};
 use super::machine::{Machine, Odd, Raced, Stop};
 use super::memory::{Landing, Piece, ranges};
-use super::options::{Call, Memory as Model, Scalar as Passed, View as PassedView};
-use super::plan::{Numbers, Plan, Reach};
+use super::options::Memory as Model;
+use super::plan::{Numbers, Reach};
 use super::registers::{Base, Next, Registers, View};
 use super::shadow::Access;
 use super::signal::{Apply, Awaited, Cell, Note, Seen};
@@ -17,21 +17,20 @@ use super::task::{At, Block};
 use super::value::{Value, cast, combined, encode, int_op, reduce, tile_op, wrap};
 use crate::ir::effects::{Access as Does, Peers};
 use crate::ir::op::{Dims, MAX_CONDITIONS, PeerRange};
-use crate::ir::program::TensorDef;
 use crate::ir::{
-    Atomic, BinaryOp, CallbackArg, Direction, FaultKind, NotifyOp, Op, OpKind, Predicate, ReduceAxis, Scalar,
-    ScalarType, Tensor, Tile, TileOrScalar, WaitCmp,
+    Atomic, BinaryOp, FaultKind, NotifyOp, Op, OpKind, ReduceAxis, Scalar, ScalarType, Tensor, Tile, TileOrScalar,
+    WaitCmp,
 };
 
 /// The parts that an op touches, in the order of the table of effects.
-type Parts = SmallVec<[Part; 2]>;
+pub(super) type Parts = SmallVec<[Part; 2]>;
 
 /// A part of a tensor at some rank, and what is done to it.
 #[derive(Clone, Debug)]
-struct Part {
-    does: Does,
-    piece: Piece,
-    ranges: Vec<Range<usize>>,
+pub(super) struct Part {
+    pub does: Does,
+    pub piece: Piece,
+    pub ranges: Vec<Range<usize>>,
     /// Of another rank.
     remote: bool,
 }
@@ -145,9 +144,10 @@ impl Machine<'_> {
             }
             OpKind::Require { cmp, a, b, peer } => self.require(block, op, *cmp, (*a, *b), *peer)?,
             OpKind::Agree { theirs, mine, peer, .. } => {
-                let [theirs, mine, peer] = [theirs, mine, peer].map(|&scalar| block.registers.int(scalar));
-                if theirs != mine {
-                    return Err(Fault::new(op, FaultKind::Agree, &[theirs, peer], &[mine]));
+                let [they, me] = [theirs, mine].map(|&scalar| block.registers.int(scalar));
+                if they != me {
+                    let peer = self.rank_about(block, &[*theirs, *mine], *peer);
+                    return Err(Fault::new(op, FaultKind::Agree, &[they, peer], &[me]));
                 }
             }
             OpKind::Full { dst, value } => {
@@ -210,10 +210,21 @@ impl Machine<'_> {
     fn require(&self, block: &Block, op: Op, cmp: BinaryOp, sides: (Scalar, Scalar), peer: Option<Scalar>) -> Step {
         let (a, b) = (block.registers.int(sides.0), block.registers.int(sides.1));
         if int_op(cmp, a.into(), b.into()) == Some(0) {
-            let peer = peer.map_or(-1, |peer| block.registers.int(peer));
+            let peer = peer.map_or(-1, |peer| self.rank_about(block, &[sides.0, sides.1], peer));
             return Err(Fault::new(op, FaultKind::Require, &[a, peer], &[b]));
         }
         Ok(())
+    }
+
+    /// A peer as a rank of the world: numbered in the window that one of two values was read from.
+    fn rank_about(&self, block: &Block, values: &[Scalar], peer: Scalar) -> i64 {
+        let number = block.registers.int(peer);
+        let window = values.iter().find_map(|&value| self.plan.program.window_of(value));
+        let rank = window.and_then(|window| {
+            let domain = self.plan.domain(block.registers.buffer(self.plan, window));
+            usize::try_from(number).ok().and_then(|number| domain.get(number)).copied()
+        });
+        rank.map_or(number, |rank| rank as i64)
     }
 
     // Where.
@@ -287,7 +298,7 @@ impl Machine<'_> {
     // Memory.
 
     /// Notes an access and its races. What is written to another rank is on its way.
-    fn touch(&mut self, block: &mut Block, op: Op, part: &Part) {
+    pub(super) fn touch(&mut self, block: &mut Block, op: Op, part: &Part) {
         let does = part.does;
         let flying = part.remote && matches!(does, Does::Write | Does::Accumulate);
         let mut time = block.time;
@@ -462,110 +473,4 @@ impl Machine<'_> {
         self.footprint.awaited.push(cell);
         self.touch(block, awaited.op, &part);
     }
-
-    // The engine's functions.
-
-    fn holds(&mut self, block: &mut Block, op: Op, predicate: &Predicate, part: &Part) -> bool {
-        self.touch(block, op, part);
-        let dtype = self.plan.program.tensors[predicate.tensor].dtype;
-        let Value::Int(value) = self.memory.elements(part.piece, &part.ranges, dtype)[0] else {
-            unreachable!("a predicate compares integers")
-        };
-        let (value, with) = (value as i64, predicate.value);
-        match predicate.cmp {
-            BinaryOp::Eq => value == with,
-            BinaryOp::Ne => value != with,
-            BinaryOp::Lt => value < with,
-            BinaryOp::Le => value <= with,
-            BinaryOp::Gt => value > with,
-            _ => value >= with,
-        }
-    }
-
-    /// Touches what the arguments declare, and calls the function if there is one.
-    fn callback(&mut self, block: &mut Block, op: Op, name: &str, args: &[CallbackArg], parts: Parts, blocks: i64) {
-        let plan = self.plan;
-        parts.iter().for_each(|part| self.touch(block, op, part));
-        let scalars = args.iter().filter_map(CallbackArg::scalar);
-        let scalars: Vec<Passed> = scalars.map(|scalar| block.registers.passed(plan, scalar)).collect();
-        // Each tensor is a copy of its own; what the function writes goes back. What is read and written stands twice.
-        let tensors = args.iter().filter_map(|arg| match *arg {
-            CallbackArg::Tensor(tensor, direction) => Some((tensor, direction)),
-            CallbackArg::Scalar(_) => None,
-        });
-        let mut rest = parts.into_iter();
-        let used: Vec<(Part, Direction)> = tensors
-            .clone()
-            .filter_map(|(_, direction)| Some((rest.nth(usize::from(direction == Direction::InOut))?, direction)))
-            .collect();
-        let copies = used.iter().map(|(part, _)| self.memory.gather(part.piece, &part.ranges));
-        let mut copies: Vec<(Tensor, Vec<u8>)> = tensors.map(|(tensor, _)| tensor).zip(copies).collect();
-        let who = &self.who[block.id as usize];
-        let about = Call { name, rank: who.rank as u32, launch: who.launch + 1, block: 0, blocks };
-        for index in 0..blocks {
-            match call(plan, Call { block: index, ..about }, &mut copies, &scalars) {
-                Some(Ok(())) => {}
-                Some(Err(status)) => {
-                    self.stop.get_or_insert(Stop::Callback(op, Some(block.id), status));
-                    return;
-                }
-                None => return,
-            }
-        }
-        for ((part, direction), (_, bytes)) in used.into_iter().zip(copies) {
-            if direction != Direction::In {
-                self.memory.land(&Landing { piece: part.piece, ranges: part.ranges, bytes, adds: None, lazy: false });
-            }
-        }
-    }
-
-    /// Calls the functions behind a launch that has ended on all ranks, with whole host tensors.
-    pub fn host_tasks(&mut self, launch: u32, tasks: &[(Op, Vec<Passed>)]) {
-        let plan = self.plan;
-        let first_arg = plan.args_of(launch);
-        for (op, scalars) in tasks {
-            let OpKind::HostTask { name, args } = &plan.program.ops[*op].kind else { continue };
-            let numbers: Vec<(usize, Tensor)> = args
-                .iter()
-                .filter_map(|arg| match *arg {
-                    CallbackArg::Tensor(tensor, _) => match plan.program.tensors[tensor].def {
-                        TensorDef::HostParam(number, _) => Some((first_arg + number as usize, tensor)),
-                        _ => None,
-                    },
-                    CallbackArg::Scalar(_) => None,
-                })
-                .collect();
-            let whole = |&(arg, tensor): &(usize, Tensor)| {
-                let parts = if plan.program.is_sliced(tensor) { plan.nranks } else { 1 };
-                (tensor, (0..parts).flat_map(|part| self.memory.argument(arg, part)).copied().collect())
-            };
-            let mut copies: Vec<(Tensor, Vec<u8>)> = numbers.iter().map(whole).collect();
-            let about = Call { name, rank: 0, launch: launch + 1, block: 0, blocks: 1 };
-            match call(plan, about, &mut copies, scalars) {
-                Some(Err(status)) => _ = self.stop.get_or_insert(Stop::Callback(*op, None, status)),
-                Some(Ok(())) => {
-                    for (&(arg, tensor), (_, bytes)) in numbers.iter().zip(&copies) {
-                        let parts = if plan.program.is_sliced(tensor) { plan.nranks } else { 1 };
-                        for part in 0..parts {
-                            let size = bytes.len() / parts;
-                            self.memory.argument_mut(arg, part).copy_from_slice(&bytes[part * size..][..size]);
-                        }
-                    }
-                }
-                None => {}
-            }
-        }
-    }
-}
-
-/// Calls a function with tensors that are packed, if there is one of that name.
-fn call(plan: &Plan, about: Call, copies: &mut [(Tensor, Vec<u8>)], scalars: &[Passed]) -> Option<Result<(), i32>> {
-    let views = copies.iter_mut().map(|(tensor, bytes)| {
-        let (shape, dtype) = (plan.shapes[*tensor].to_vec(), plan.program.tensors[*tensor].dtype);
-        let mut strides = shape.clone();
-        let mut stride = 1;
-        strides.iter_mut().rev().for_each(|extent| stride *= std::mem::replace(extent, stride));
-        PassedView { bytes: bytes.as_mut_slice(), dtype, shape, strides }
-    });
-    plan.options.functions?.call(about, &mut views.collect::<Vec<_>>(), scalars)
 }

@@ -45,6 +45,8 @@ pub enum Reach {
 /// A program for a world, with what is known before it runs.
 pub struct Plan<'p> {
     pub program: &'p Program,
+    /// Ops of the program that was given; those behind them are what its collectives are written out as.
+    pub given_ops: usize,
     pub options: &'p Options<'p>,
     pub nranks: usize,
     pub layout: Layout,
@@ -68,8 +70,8 @@ pub struct Plan<'p> {
 }
 
 impl<'p> Plan<'p> {
-    /// Looks at a program and at the arguments it is to run with.
-    pub fn new(program: &'p Program, options: &'p Options<'p>) -> Result<Self> {
+    /// Looks at a program without collectives and at the arguments it is to run with.
+    pub fn new(program: &'p Program, given_ops: usize, options: &'p Options<'p>) -> Result<Self> {
         let nranks = options.nranks as usize;
         if nranks == 0 || !(1..=MAX_LAUNCHES).contains(&options.launches) {
             let message = format!("a check of {nranks} ranks and {} launches", options.launches);
@@ -82,6 +84,7 @@ impl<'p> Plan<'p> {
         let of = |buffer| domains.of(buffer).map_or(Vec::new(), |domain| domains.ranks[domain].clone());
         let mut plan = Self {
             program,
+            given_ops,
             options,
             nranks,
             layout: plan_windows(program, options.nranks)?,
@@ -222,6 +225,15 @@ impl<'p> Plan<'p> {
     /// The ranks that share a buffer, in the order of their numbers.
     pub fn domain(&self, buffer: Buffer) -> &[usize] {
         &self.domains[buffer]
+    }
+
+    /// The call that an op is part of, of those that the program makes.
+    pub fn call_of(&self, op: Op) -> Option<Op> {
+        let (program, loc) = (self.program, self.program.ops[op].loc);
+        let calls =
+            program.ops.iter().take(self.given_ops).filter(|(_, data)| matches!(data.kind, OpKind::Collective(_)));
+        let mut here = calls.filter(|(_, data)| op.index() >= self.given_ops && data.loc == loc);
+        here.next().map(|(call, _)| call)
     }
 
     /// The buffers that a window parameter, or a part of one, may be.

@@ -234,7 +234,7 @@ mod tests {
         let inputs = inputs(&program, 2, launches, Fill::Iota, 0, &[]).unwrap();
         let options =
             Options { launches, persistent: true, dims: &inputs.dims, args: &inputs.args, ..Options::default() };
-        let plan = Plan::new(&program, &options).unwrap();
+        let plan = Plan::new(&program, program.ops.len(), &options).unwrap();
         let (results, count) = all(&plan);
         let (mut tree, mut reduced, mut runs) = (Tree::default(), HashSet::new(), 0);
         while !tree.is_done() {

@@ -11,7 +11,7 @@ rules! {
     MISSING_EDGE = "PLD-C004" Error "missing-edge": "Two tasks of one rank use one place, and nothing orders them";
     UNORDERED_PUTS = "PLD-C005" Error "unordered-puts": "A task uses a place at another rank while its own transfer there may still be under way";
     UNDRAINED = "PLD-C006" Error "undrained": "A remote_store of an earlier task may land after the notify that stands for it";
-    FAULT = "PLD-C007" Error "fault": "An op is outside its bounds, divides by zero, or steps backward when it runs";
+    FAULT = "PLD-C007" Error "fault": "An op is outside its bounds, divides by zero, steps backward, or finds that something required does not hold when it runs";
     UNSTABLE = "PLD-C008" Warning "unstable": "The result depends on the schedule";
     CALLBACK = "PLD-C009" Error "callback": "A function of the engine returned other than 0";
 

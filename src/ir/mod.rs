@@ -7,6 +7,7 @@
 //! What an op reads, writes and signals stands in [`effects`] and nowhere else.
 
 pub mod builder;
+pub mod calls;
 pub mod collective;
 pub mod diagnostic;
 pub mod effects;
@@ -22,6 +23,7 @@ pub mod syntax;
 pub mod types;
 
 pub use builder::Builder;
+pub use calls::NumberedCall;
 pub use collective::{AllToAllV, Collective, CollectiveKind};
 pub use diagnostic::{Code, Diagnostic, Severity};
 pub use entity::{Array, Block, Buffer, Dim, Domain, Entry, Extent, File, Op, Scalar, Task, Tensor, Tile, Var};

@@ -315,6 +315,17 @@ impl Program {
         scalar
     }
 
+    /// The window that a value was read from.
+    pub fn window_of(&self, scalar: Scalar) -> Option<Tensor> {
+        match self.scalars[self.original(scalar)].def {
+            ScalarDef::Result(op) => match self.ops[op].kind {
+                OpKind::Read { src, .. } => self.is_window(src).then_some(src),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The value of an integer scalar with what is known, without running anything.
     pub fn int_value(&self, scalar: Scalar, known: Known) -> Option<i64> {
         self.extent_of(scalar).and_then(|e| self.extents.eval(e, known))

@@ -129,7 +129,7 @@ unsafe fn add_word<L: Simd, E: AtomicAdd>(cell: *mut E, values: *const E) {
         loop {
             let added_to = E::read::<L>((&raw const old).cast(), n, &mut wide_old);
             for i in 0..n {
-                sums.add(i).write(added_to.add(i).read().add(values.add(i).read()));
+                sums.add(i).write(added_to.add(i).read().widen().add(values.add(i).read().widen()));
             }
             let mut new = 0u64;
             E::write::<L>((&raw mut new).cast(), sums, n);

@@ -36,7 +36,7 @@ unsafe fn cast_body<L: Simd, T: Element, F: CastTo<T>>(dst: *mut T, src: *const 
         unsafe {
             let values = F::read::<L>(src.add(at), len, &mut wide);
             for i in 0..len {
-                result.add(i).write(F::convert(values.add(i).read()));
+                result.add(i).write(F::convert(values.add(i).read().widen()));
             }
             T::write::<L>(dst.add(at), result, len);
         }

@@ -38,37 +38,42 @@ unsafe fn combine_body<L: Simd, D: Element<Wide = S::Wide>, S: Arithmetic, O: Op
         // all sources is read before that of dst is written.
         unsafe {
             let source = |k: usize| srcs.add(k).read().add(at);
+            let value = |elements: *const S::Near, i: usize| elements.add(i).read().widen();
             let a = S::read::<L>(source(0), len, wide_a);
             // The first four in one pass.
             match count {
-                1 => results.copy_from_nonoverlapping(a, len),
+                1 => {
+                    for i in 0..len {
+                        results.add(i).write(value(a, i));
+                    }
+                }
                 2 => {
                     let b = S::read::<L>(source(1), len, wide_b);
                     for i in 0..len {
-                        results.add(i).write(O::apply(a.add(i).read(), b.add(i).read()));
+                        results.add(i).write(O::apply(value(a, i), value(b, i)));
                     }
                 }
                 3 => {
                     let (b, c) = (S::read::<L>(source(1), len, wide_b), S::read::<L>(source(2), len, wide_c));
                     for i in 0..len {
-                        let two = O::apply(a.add(i).read(), b.add(i).read());
-                        results.add(i).write(O::apply(two, c.add(i).read()));
+                        let two = O::apply(value(a, i), value(b, i));
+                        results.add(i).write(O::apply(two, value(c, i)));
                     }
                 }
                 _ => {
                     let (b, c) = (S::read::<L>(source(1), len, wide_b), S::read::<L>(source(2), len, wide_c));
                     let d = S::read::<L>(source(3), len, wide_d);
                     for i in 0..len {
-                        let two = O::apply(a.add(i).read(), b.add(i).read());
-                        let three = O::apply(two, c.add(i).read());
-                        results.add(i).write(O::apply(three, d.add(i).read()));
+                        let two = O::apply(value(a, i), value(b, i));
+                        let three = O::apply(two, value(c, i));
+                        results.add(i).write(O::apply(three, value(d, i)));
                     }
                 }
             }
             for k in 4..count {
                 let more = S::read::<L>(source(k), len, wide_a);
                 for i in 0..len {
-                    results.add(i).write(O::apply(results.add(i).read(), more.add(i).read()));
+                    results.add(i).write(O::apply(results.add(i).read(), value(more, i)));
                 }
             }
             D::write::<L>(dst.add(at), results, len);

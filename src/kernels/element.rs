@@ -48,6 +48,10 @@ pub(super) trait Element: Copy + 'static {
     /// The type that elements are computed and converted in.
     type Wide: Copy;
 
+    /// What [`Element::read`] gives a loop of ops: the elements themselves if the loop vectorises with widening them in
+    /// it, else their values.
+    type Near: Element<Wide = Self::Wide>;
+
     /// How many elements [`Element::read`] takes at most.
     const AT_ONCE: usize = CHUNK;
 
@@ -60,18 +64,18 @@ pub(super) trait Element: Copy + 'static {
     /// The element nearest to a value.
     fn narrow(value: Self::Wide) -> Self;
 
-    /// Address of the values of `n` ≤ `AT_ONCE` elements: the elements' own, or that of `buffer`, which then has them.
+    /// Address of `n` ≤ `AT_ONCE` elements or their values: their own, or that of `buffer`, which then has them.
     ///
     /// # Safety
     /// `n` elements at `src` can be read; the caller is compiled for `L` and runs on a CPU that has it.
     #[inline(always)]
-    unsafe fn read<L: Simd>(src: *const Self, n: usize, buffer: &mut Chunk<Self::Wide>) -> *const Self::Wide {
-        let wide = buffer.as_mut_ptr();
+    unsafe fn read<L: Simd>(src: *const Self, n: usize, buffer: &mut Chunk<Self::Near>) -> *const Self::Near {
+        let near = buffer.as_mut_ptr();
         for i in 0..n {
             // SAFETY: i < n ≤ CHUNK.
-            unsafe { wide.add(i).write(src.add(i).read().widen()) };
+            unsafe { near.add(i).write(Element::narrow(src.add(i).read().widen())) };
         }
-        wide
+        near
     }
 
     /// Writes the elements nearest to `n` values.
@@ -127,6 +131,7 @@ macro_rules! native {
     ($($ty:ty: $from_bits:expr;)*) => {$(
         impl Element for $ty {
             type Wide = $ty;
+            type Near = $ty;
             const AT_ONCE: usize = usize::MAX;
 
             #[inline(always)]
@@ -308,6 +313,7 @@ impl Number for f32 {
 
 impl Element for f16 {
     type Wide = f32;
+    type Near = f32;
 
     #[inline(always)]
     fn from_bits(bits: u64) -> f16 {
@@ -340,6 +346,8 @@ impl Element for f16 {
 
 impl Element for bf16 {
     type Wide = f32;
+    type Near = bf16;
+    const AT_ONCE: usize = usize::MAX;
 
     #[inline(always)]
     fn from_bits(bits: u64) -> bf16 {
@@ -360,12 +368,18 @@ impl Element for bf16 {
         let nan = (bits >> 16) | 0x40;
         bf16::from_bits(if value.is_nan() { nan } else { rounded } as u16)
     }
+
+    #[inline(always)]
+    unsafe fn read<L: Simd>(src: *const bf16, _: usize, _: &mut Chunk<bf16>) -> *const bf16 {
+        src
+    }
 }
 
 macro_rules! float8 {
     ($($ty:ident),*) => {$(
         impl Element for $ty {
             type Wide = f32;
+            type Near = f32;
 
             #[inline(always)]
             fn from_bits(bits: u64) -> $ty {
@@ -389,6 +403,7 @@ float8!(F8E4M3, F8E5M2);
 
 impl Element for Bool {
     type Wide = Bool;
+    type Near = Bool;
 
     #[inline(always)]
     fn from_bits(bits: u64) -> Bool {

@@ -7,7 +7,7 @@
 
 use std::slice;
 
-use super::element::{Arithmetic, CHUNK, Chunk, Number};
+use super::element::{Arithmetic, CHUNK, Chunk, Element, Number};
 use super::level::Simd;
 use super::tile::{Add, Max, Op};
 
@@ -56,7 +56,7 @@ unsafe fn rows_body<L: Simd, E: Arithmetic, R: Reduction>(dst: *mut E, src: *con
                     apply::<R, _>(&mut lanes, group);
                 }
                 if !rest.is_empty() {
-                    let mut group = [R::first(); LANES];
+                    let mut group = [E::Near::narrow(R::first()); LANES];
                     group[..rest.len()].copy_from_slice(rest);
                     apply::<R, _>(&mut lanes, &group);
                 }
@@ -68,9 +68,9 @@ unsafe fn rows_body<L: Simd, E: Arithmetic, R: Reduction>(dst: *mut E, src: *con
 
 /// Reduces each lane by one more value.
 #[inline(always)]
-fn apply<R: Reduction, N: Number>(lanes: &mut [N; LANES], group: &[N; LANES]) {
+fn apply<R: Reduction, E: Arithmetic>(lanes: &mut [E::Wide; LANES], group: &[E; LANES]) {
     for lane in 0..LANES {
-        lanes[lane] = R::apply(lanes[lane], group[lane]);
+        lanes[lane] = R::apply(lanes[lane], group[lane].widen());
     }
 }
 
@@ -106,7 +106,7 @@ unsafe fn columns_body<L: Simd, E: Arithmetic, R: Reduction>(dst: *mut E, src: *
             for row in 0..rows {
                 let values = E::read::<L>(src.add(row * cols + at), len, &mut wide);
                 for i in 0..len {
-                    results.add(i).write(R::apply(results.add(i).read(), values.add(i).read()));
+                    results.add(i).write(R::apply(results.add(i).read(), values.add(i).read().widen()));
                 }
             }
             E::write::<L>(dst.add(at), results, len);

@@ -57,11 +57,11 @@ unsafe fn binary_body<L: Simd, E: Arithmetic, O: Op>(dst: *mut E, a: *const E, b
         unsafe {
             let x = E::read::<L>(a.add(at), len, &mut wide_a);
             let y = E::read::<L>(b.add(at), len, &mut wide_b);
-            if divides_by_zero::<E::Wide, O>(y, len) {
+            if divides_by_zero::<E::Near, O>(y, len) {
                 return DIVISION_BY_ZERO;
             }
             for i in 0..len {
-                result.add(i).write(O::apply(x.add(i).read(), y.add(i).read()));
+                result.add(i).write(O::apply(x.add(i).read().widen(), y.add(i).read().widen()));
             }
             E::write::<L>(dst.add(at), result, len);
         }
@@ -76,11 +76,12 @@ entry! {
 
 #[inline(always)]
 unsafe fn binary_scalar_body<L: Simd, E: Arithmetic, O: Op>(dst: *mut E, a: *const E, bits: u64, n: usize) -> i32 {
-    let y = E::from_bits(bits).widen();
-    // SAFETY: y is one number.
-    if n != 0 && unsafe { divides_by_zero::<E::Wide, O>(&y, 1) } {
+    let y = E::from_bits(bits);
+    // SAFETY: y is one element.
+    if n != 0 && unsafe { divides_by_zero::<E, O>(&y, 1) } {
         return DIVISION_BY_ZERO;
     }
+    let y = y.widen();
     let (mut wide_a, mut result) = (Chunk::new(), Chunk::new());
     let result: *mut E::Wide = result.as_mut_ptr();
     for at in (0..n).step_by(CHUNK) {
@@ -89,7 +90,7 @@ unsafe fn binary_scalar_body<L: Simd, E: Arithmetic, O: Op>(dst: *mut E, a: *con
         unsafe {
             let x = E::read::<L>(a.add(at), len, &mut wide_a);
             for i in 0..len {
-                result.add(i).write(O::apply(x.add(i).read(), y));
+                result.add(i).write(O::apply(x.add(i).read().widen(), y));
             }
             E::write::<L>(dst.add(at), result, len);
         }
@@ -99,12 +100,12 @@ unsafe fn binary_scalar_body<L: Simd, E: Arithmetic, O: Op>(dst: *mut E, a: *con
 
 /// Whether the op is an integer division, and one of `n` divisors zero.
 #[inline(always)]
-unsafe fn divides_by_zero<N: Number, O: Op>(divisors: *const N, n: usize) -> bool {
+unsafe fn divides_by_zero<E: Arithmetic, O: Op>(divisors: *const E, n: usize) -> bool {
     let mut found = false;
-    if O::DIVIDES && N::IS_INTEGER {
+    if O::DIVIDES && E::Wide::IS_INTEGER {
         for i in 0..n {
             // SAFETY: the caller gives n divisors.
-            found |= unsafe { divisors.add(i).read() } == N::ZERO;
+            found |= unsafe { divisors.add(i).read() }.widen() == E::Wide::ZERO;
         }
     }
     found

@@ -56,6 +56,8 @@ pub(super) struct Core {
     pub(super) patience: Patience,
     /// Ranks have more cores than there are CPUs.
     pub(super) crowded: bool,
+    /// Who wakes a sleeper makes a fence first; the sleeper cannot.
+    pub(super) fenced: bool,
     pub(super) handoff: Handoff,
     pub(super) runs: Runs,
     pub(super) pools: Pools,
@@ -90,6 +92,7 @@ impl Core {
         rank: Option<u32>,
         options: &WorldOptions,
         crowded: bool,
+        fenced: bool,
     ) -> Result<Self> {
         let (local, nranks) = (transport.local(), transport.nranks());
         let chaos = |rank| Chaos::new(options.chaos_seed, rank, nranks, options.timeout);
@@ -103,6 +106,7 @@ impl Core {
             timeout: options.timeout,
             patience: Patience::new(options.wait, crowded),
             crowded,
+            fenced,
             handoff: Handoff::new(local.len() - 1),
             runs: Runs::new(options.runs),
             pools: Pools::default(),

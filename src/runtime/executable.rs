@@ -15,10 +15,10 @@ use super::recovery::{Message, Step, Topic};
 use super::windows::Windows;
 use super::world::World;
 use crate::codegen::cpu::abi::{Driver, Hooks};
-use crate::codegen::cpu::{self, Binding, CallCode, Code, FunctionCode, Site, TaskCode};
+use crate::codegen::cpu::{self, Binding, Code, FunctionCode, Site, TaskCode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::print::print;
-use crate::ir::{Program, Severity};
+use crate::ir::{NumberedCall, Program, Severity};
 use crate::passes::expand_collectives::{Target, expand_collectives};
 use crate::passes::plan_windows::{Layout, plan_windows};
 use crate::passes::share_windows::Pool;
@@ -57,7 +57,7 @@ pub(super) struct Routine {
     pub(super) sites: Vec<Site>,
     pub(super) tasks: Vec<TaskCode>,
     pub(super) functions: Vec<FunctionCode>,
-    pub(super) calls: Vec<CallCode>,
+    pub(super) calls: Vec<NumberedCall>,
     /// What `driver` lies in; none for a function of this program.
     pub(super) _code: Option<Code>,
 }
@@ -156,6 +156,7 @@ impl Executable {
             layout: &layout,
             checked: !options.unchecked,
             shaken: core.shaken,
+            fenced: core.fenced,
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
             let scratch: Result<_> = core.local.clone().map(|_| Aligned::new(routine.scratch_bytes, "tiles")).collect();

@@ -99,7 +99,8 @@ impl World {
         }
         let board = Board::new(transport.allocate(Board::bytes(nranks), deadline)?, nranks);
         let crowded = nranks as usize * cores as usize > shared_cores(&*transport, deadline)?;
-        let core = Arc::new(Core::new(transport, board, rank, options, crowded)?);
+        let fenced = !leave_fences_to_sleepers(&*transport, deadline)?;
+        let core = Arc::new(Core::new(transport, board, rank, options, crowded, fenced)?);
         let world = Arc::new(World { core, threads: Mutex::default() });
         // If one cannot be started, dropping the world ends the others.
         for rank in world.core.local.clone().skip(1) {
@@ -204,6 +205,12 @@ impl Drop for World {
 /// The options, with what the environment says where they say nothing.
 fn with_environment(options: &WorldOptions) -> Result<WorldOptions> {
     Ok(WorldOptions { chaos_seed: chaos::seed(options.chaos_seed)?, ..*options })
+}
+
+/// Whether whoever goes to sleep makes the fences of those that may wake it. Collective: only if all can.
+fn leave_fences_to_sleepers(transport: &dyn Transport, deadline: Instant) -> Result<bool> {
+    let answers = transport.exchange(&[u8::from(pld_sync::distant::register())], deadline)?;
+    Ok(answers.iter().all(|answer| answer == &[1]))
 }
 
 fn check_size(nranks: u32) -> Result<()> {

@@ -315,6 +315,11 @@ fn check_peer(cx: &mut Context, here: Position, window: Tensor, peer: Scalar) {
     let nranks = Interval::point(if sure && cx.known.world.is_some() { sizes.min } else { sizes.max });
     let Some(outside) = outside(cx, here, peer, nranks) else { return };
     let kind = cx.kind(here.op).name();
+    let goes = match cx.kind(here.op) {
+        OpKind::Collective(_) => "comes from",
+        OpKind::GetReduce { .. } => "takes from",
+        _ => "goes to",
+    };
     let from = define(cx, peer);
     if sizes == cx.ranges.world() {
         let hint = match cx.ranges.of(peer).value() {
@@ -322,7 +327,7 @@ fn check_peer(cx: &mut Context, here: Position, window: Tensor, peer: Scalar) {
             None => "wrap around, as (me + 1) % world does, or leave the edge out with an if",
         };
         let all = cx.all_ranks();
-        cx.find(&rules::PEER, here.op, format!("{kind} goes to rank {outside}, which does not exist"))
+        cx.find(&rules::PEER, here.op, format!("{kind} {goes} rank {outside}, which does not exist"))
             .note(all)
             .note(from)
             .hint(hint);
@@ -330,7 +335,7 @@ fn check_peer(cx: &mut Context, here: Position, window: Tensor, peer: Scalar) {
     }
     let name = cx.names.tensor(window);
     let (shared, last) = (count(nranks.max as usize, "rank"), nranks.max - 1);
-    cx.find(&rules::PEER, here.op, format!("{kind} goes to rank {outside} of {name}, which does not exist"))
+    cx.find(&rules::PEER, here.op, format!("{kind} {goes} rank {outside} of {name}, which does not exist"))
         .note(format!("{name} is shared by {shared}, which number each other 0 to {last}"))
         .note(from)
         .hint(format!("use rank({name}) and nranks({name}) to compute with the ranks of its domain"));
@@ -343,7 +348,9 @@ fn check_number(cx: &mut Context, op: Op, window: Tensor, peers: PeerRange) {
     let (low, high) = (i128::from(end.min) - i128::from(first.max), i128::from(end.max) - i128::from(first.min));
     if high < 1 || low > most {
         let (names, kind) = (cx.names, cx.kind(op).name());
-        let message = format!("{kind} takes from {}..{}", names.scalar(peers.first), names.scalar(peers.end));
+        let what = if high < 1 { "no rank".into() } else { format!("more than {most} ranks") };
+        let (from, to) = (names.scalar(peers.first), names.scalar(peers.end));
+        let message = format!("{kind} takes from {what}: from {from}..{to}");
         let notes = [define(cx, peers.first), define(cx, peers.end)];
         cx.find(&rules::PEER, op, message)
             .notes(notes)

@@ -17,7 +17,10 @@ const COMBINED: [DType; 6] = [DType::F32, DType::F16, DType::BF16, DType::I32, D
 pub(super) fn check(cx: &mut Context, here: Position, collective: &Collective) -> bool {
     place(cx, here, collective);
     mode(cx, here.op, collective);
-    let sound = windows(cx, here, collective) & packed(cx, here.op, collective) & dtypes(cx, here.op, collective);
+    let sound = windows(cx, here, collective)
+        & fixed(cx, here.op, collective)
+        & packed(cx, here.op, collective)
+        & dtypes(cx, here.op, collective);
     sound && distinct(cx, here.op, collective) && shapes(cx, here.op, collective) && root(cx, here.op, collective)
 }
 
@@ -78,6 +81,21 @@ fn windows(cx: &mut Context, here: Position, collective: &Collective) -> bool {
     false
 }
 
+/// The algorithm is chosen and written out when the program is compiled.
+fn fixed(cx: &mut Context, op: Op, collective: &Collective) -> bool {
+    let (names, program) = (cx.names, cx.program);
+    let is_dynamic = |tensor: Tensor| {
+        let extent = program.tensors[tensor].shape.iter().find(|&&extent| program.extents.is_dynamic(extent))?;
+        Some((tensor, *extent))
+    };
+    let Some((tensor, extent)) = collective.tensors().find_map(is_dynamic) else { return true };
+    let message = format!("the size {} of {} is only bound at launch", names.extent(extent), names.tensor(tensor));
+    cx.find(&rules::DYNAMIC_SIZE, op, message)
+        .note("the algorithm of a collective is chosen when the program is compiled")
+        .hint("give it the largest size as a const; all_to_all_v moves as many rows as its counts say");
+    false
+}
+
 fn packed(cx: &mut Context, op: Op, collective: &Collective) -> bool {
     let tensors = collective.operands();
     tensors.into_iter().all(|(tensor, _)| types::packed(cx, op, tensor, collective.name()))
@@ -118,14 +136,13 @@ fn distinct(cx: &mut Context, op: Op, collective: &Collective) -> bool {
     for (number, &(tensor, written)) in tensors.iter().enumerate() {
         let same = |&&(other, writes): &&(Tensor, bool)| (written || writes) && same_memory(cx, tensor, other);
         if let Some(&(other, _)) = tensors[..number].iter().find(same) {
-            let (a, b) = (names.tensor(other), names.tensor(tensor));
-            cx.find(
-                &rules::OVERLAP,
-                op,
-                format!("{} is given {a} and {b}, which are the same memory", collective.name()),
-            )
-            .notes([names.tensor_is(other), names.tensor_is(tensor)])
-            .hint("the result needs memory of its own");
+            let (name, a, b) = (collective.name(), names.tensor(other), names.tensor(tensor));
+            let message = match a == b {
+                true => format!("{name} is given {a} twice, and writes it"),
+                false => format!("{name} is given {a} and {b}, which are the same memory"),
+            };
+            let hint = "the result needs memory of its own";
+            cx.find(&rules::OVERLAP, op, message).note(names.tensor_is(tensor)).hint(hint);
             return false;
         }
     }

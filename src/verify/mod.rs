@@ -1,8 +1,8 @@
 //! The rules of a program.
 //!
 //! [`verify`] reports everything that is wrong with a program, not only the first mistake. [`rules`] lists what can be,
-//! and each group of rules has a file: `structure` (where ops may stand, what they may use), `types` (element types,
-//! ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers), `host` (the host driver
+//! and each group of rules has a file: `structure` (where ops may stand, what they may use), `types` and `tiles`
+//! (element types, ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers), `host` (the host driver
 //! and what it dispatches), `devices` (the ranks that it dispatches to), `collectives`, `tasks` (what orders tasks),
 //! `waiters` (deferred waits) and `callbacks` (the engine's own functions). Two analyses serve the rules and code generation: [`domains`]
 //! tells which ranks share a window, [`range`] what values scalars can have.
@@ -29,6 +29,7 @@ mod structure;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod types;
 mod waiters;
 

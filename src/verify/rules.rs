@@ -53,7 +53,7 @@ rules! {
     RANKS_DIFFER = "PLD-V021" Error "rank-mismatch": "A tile and its tensor, or both sides of a transfer, differ in rank";
     TRANSFER_DTYPES = "PLD-V022" Error "transfer-dtypes": "Both sides of a transfer differ in element type";
     TRANSFER_SHAPES = "PLD-V023" Error "transfer-shapes": "A transfer of whole tensors whose shapes differ";
-    DYNAMIC_SIZE = "PLD-V024" Error "dynamic-size": "The size of a tile, array or window depends on a dimension bound at launch";
+    DYNAMIC_SIZE = "PLD-V024" Error "dynamic-size": "The size of a tile, array, window or operand of a collective depends on a dimension bound at launch";
     BAD_SIZE = "PLD-V025" Error "bad-size": "A size is negative or zero where elements are needed, has no value, or is too large";
 
     // Bounds.

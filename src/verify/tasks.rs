@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use cranelift_entity::SecondaryMap;
 
 use crate::ir::effects::{Access, Effect, Place};
-use crate::ir::{Array, Block, Entry, Grid, Op, OpKind, Program, Scalar, Task, TaskOptions, Tensor, Var};
+use crate::ir::{
+    Array, Block, CollectiveKind, Entry, Grid, Op, OpKind, Program, Scalar, Task, TaskOptions, Tensor, Var,
+};
 
 use super::{Context, Position, rules};
 
@@ -86,6 +88,10 @@ impl Tasks {
         let seen = &mut self.present[place];
         match kind {
             OpKind::Wait { .. } if here.reached && !seen.notifies => _ = seen.wait.get_or_insert(here.op),
+            // The other ones touch what they are about.
+            OpKind::Collective(c) if here.reached && matches!(c.kind, CollectiveKind::Barrier { .. }) => {
+                _ = seen.wait.get_or_insert(here.op);
+            }
             OpKind::Notify { .. } => seen.notifies = true,
             _ => {}
         }

@@ -1,13 +1,13 @@
 //! Element types, scalar types, ranks and shapes.
 
-use crate::ir::extent::Shape;
 use crate::ir::op::Dims;
 use crate::ir::{
     Array, BinaryOp, DType, Expr, Extent, Op, OpKind, Predicate, Region, Scalar, ScalarType, TaskOptions, Tensor, Tile,
-    TileOp, TileOrScalar, UnaryOp,
+    UnaryOp,
 };
 
 use super::names::Thing;
+use super::tiles::{has_arithmetic, reduction, same_dtype, same_tile_shape, tile_op};
 use super::{Context, Position, names, rules, sizes};
 
 /// The types of an op's operands; whether they are sound enough to look at their values.
@@ -32,8 +32,7 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::GetReduce { dst, src, peers, region, .. } => {
             integer(cx, op, peers.first, "a peer")
                 & integer(cx, op, peers.end, "a peer")
-                & combined(cx, op, *dst, *src)
-                & transfer(cx, op, *dst, *src, region.as_ref())
+                & (combined(cx, op, *dst, *src) && transfer(cx, op, *dst, *src, region.as_ref()))
         }
         OpKind::Require { a, b, peer, .. } => {
             let sides = integer(cx, op, *a, "a side of a requirement") & integer(cx, op, *b, "a side of a requirement");
@@ -88,7 +87,7 @@ pub(super) fn check(cx: &mut Context, here: Position) -> bool {
         OpKind::Tile { op: what, dst, a, b } => tile_op(cx, op, *what, *dst, *a, *b),
         OpKind::Reduce { dst, src, .. } => reduction(cx, op, *dst, *src),
         OpKind::Put { dst, src, region, .. } | OpKind::Get { dst, src, region, .. } => {
-            peer(cx, op) & same_transfer_dtype(cx, op, *dst, *src) & transfer(cx, op, *dst, *src, region.as_ref())
+            peer(cx, op) & (same_transfer_dtype(cx, op, *dst, *src) && transfer(cx, op, *dst, *src, region.as_ref()))
         }
         OpKind::Notify { window, at, value, .. } => {
             offsets(cx, op, *window, at, "offset")
@@ -276,7 +275,8 @@ pub(super) fn converts(cx: &Context, value: Scalar, dtype: DType) -> bool {
     }
 }
 
-fn convertible(cx: &mut Context, op: Op, value: Scalar, dtype: DType, target: Thing) -> bool {
+/// A scalar may be written to something of a type, and is told if not.
+pub(super) fn convertible(cx: &mut Context, op: Op, value: Scalar, dtype: DType, target: Thing) -> bool {
     let names = cx.names;
     if dtype.is_storage_only() {
         let message = format!("{} is {dtype}, which is only moved and cast as a whole", names.of(target));
@@ -438,93 +438,4 @@ fn transfer(cx: &mut Context, op: Op, dst: Tensor, src: Tensor, region: Option<&
         return false;
     }
     true
-}
-
-// Tiles.
-
-fn same_dtype(cx: &mut Context, op: Op, a: Tile, b: Tile) -> bool {
-    let program = cx.program;
-    let names = cx.names;
-    let (ta, tb) = (program.tiles[a].dtype, program.tiles[b].dtype);
-    if ta != tb {
-        let message = format!("{} is {ta}, but {} is {tb}", names.tile(a), names.tile(b));
-        cx.find(&rules::TILE_DTYPES, op, message)
-            .note(names.tile_is(a))
-            .note(names.tile_is(b))
-            .hint(format!("cast one of them: cast {} {ta}", names.tile(b)));
-    }
-    ta == tb
-}
-
-fn same_tile_shape(cx: &mut Context, op: Op, a: Tile, b: Tile) -> bool {
-    let program = cx.program;
-    let names = cx.names;
-    let (x, y): (&Shape, &Shape) = (&program.tiles[a].shape, &program.tiles[b].shape);
-    let sound = x.len() == y.len() && cx.shape_mismatch(x, y).is_none();
-    if !sound {
-        let message = format!(
-            "{} has shape {}, but {} has shape {}",
-            names.tile(a),
-            names.shape(x),
-            names.tile(b),
-            names.shape(y)
-        );
-        let hint = match cx.kind(op) {
-            OpKind::Copy { .. } | OpKind::Cast { .. } => "a tile keeps its shape; give the result a name of its own",
-            _ => "tiles are combined element by element, without broadcasting",
-        };
-        cx.find(&rules::TILE_SHAPES, op, message).hint(hint);
-    }
-    sound
-}
-
-fn has_arithmetic(dtype: DType) -> bool {
-    dtype != DType::Bool && !dtype.is_storage_only()
-}
-
-fn arithmetic(cx: &mut Context, op: Op, tile: Tile) -> bool {
-    let names = cx.names;
-    let dtype = cx.program.tiles[tile].dtype;
-    let sound = has_arithmetic(dtype);
-    if !sound {
-        let name = cx.kind(op).name();
-        cx.find(&rules::NO_ARITHMETIC, op, format!("{name} computes with {dtype}, which has no arithmetic"))
-            .note(names.tile_is(tile))
-            .hint(if dtype == DType::Bool {
-                "cast the tile to i8"
-            } else {
-                "cast the tile to f32, and the result back"
-            });
-    }
-    sound
-}
-
-fn tile_op(cx: &mut Context, op: Op, what: TileOp, dst: Tile, a: Tile, b: TileOrScalar) -> bool {
-    if !arithmetic(cx, op, a) {
-        return false;
-    }
-    let sound = match b {
-        TileOrScalar::Tile(b) => same_dtype(cx, op, a, b) && same_tile_shape(cx, op, a, b),
-        TileOrScalar::Scalar(b) => {
-            let dtype = cx.program.tiles[a].dtype;
-            let sound = convertible(cx, op, b, dtype, Thing::Tile(a));
-            let zero = what == TileOp::Div && !dtype.is_float() && cx.program.int_value(b, cx.known) == Some(0);
-            if zero {
-                cx.find(&rules::DIVISION, op, "div divides a tile of integers by 0");
-            }
-            sound && !zero
-        }
-    };
-    sound && sizes::tile(cx, op, dst) && same_dtype(cx, op, dst, a) && same_tile_shape(cx, op, dst, a)
-}
-
-fn reduction(cx: &mut Context, op: Op, dst: Tile, src: Tile) -> bool {
-    let names = cx.names;
-    let rank = cx.program.tiles[src].shape.len();
-    if rank != 2 {
-        let message = format!("{} takes a tile of rank 2, not {rank}", cx.kind(op).name());
-        cx.find(&rules::REDUCTION, op, message).note(names.tile_is(src)).hint("load the part as rows and columns");
-        return false;
-    }
-    arithmetic(cx, op, src) && sizes::tile(cx, op, dst) && same_dtype(cx, op, dst, src)
 }

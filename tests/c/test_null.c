@@ -17,8 +17,9 @@ int main(void) {
   pld_domain_t d = {0};
   pld_entry_t e = {0};
   pld_task_t task = {0};
+  pld_collective_options_t collective = pld_collective_defaults();
   pld_world_t *world = test_world(1, 0);
-  pld_program_t *p = test_shift_finished(4);
+  pld_program_t *p = test_shift_finished(4), *out = NULL;
   test_deadline(20);
 
   CHECK(pld_program_create(NULL) == NULL);
@@ -26,6 +27,11 @@ int main(void) {
   INVALID(pld_program_parse("program x", 9, NULL, NULL, NULL, NULL));
   INVALID(pld_program_print(NULL, NULL, NULL));
   INVALID(pld_program_print(p, NULL, NULL));
+  INVALID(pld_program_expand(NULL, NULL, &out));
+  INVALID(pld_program_expand(p, NULL, NULL));
+  INVALID(pld_expand_options_init(NULL, sizeof(pld_expand_options_t)));
+  INVALID(pld_collective_options_init(NULL, sizeof(pld_collective_options_t)));
+  CHECK(out == NULL);
   pld_program_destroy(NULL);
   CHECK(pld_loc(NULL, "file", 1) == NULL);
 
@@ -49,6 +55,13 @@ int main(void) {
   pld_manual_dep(NULL, x);
   CHECK(pld_extern_task(NULL, "t", NULL, NULL, PLD_CALLBACK_ARGS(pld_in(x)), s, PLD_DEPS(task)).id != 0);
   pld_host_task(NULL, "t", NULL, NULL, NULL, 0);
+  pld_barrier(NULL, x, NULL);
+  pld_allreduce(NULL, x, PLD_COMBINE_SUM, NULL);
+  pld_reduce_scatter(NULL, x, PLD_COMBINE_SUM, &collective);
+  pld_broadcast(NULL, x, s, NULL);
+  pld_allgather(NULL, x, x, NULL);
+  pld_all_to_all(NULL, x, x, NULL);
+  pld_all_to_all_v(NULL, pld_rows(x, x), pld_rows_at(x, x, x), NULL);
   CHECK(pld_add(NULL, s, s).id != 0 && pld_sub(NULL, s, s).id != 0 && pld_mul(NULL, s, s).id != 0);
   CHECK(pld_div(NULL, s, s).id != 0 && pld_mod(NULL, s, s).id != 0);
   CHECK(pld_min(NULL, s, s).id != 0 && pld_max(NULL, s, s).id != 0);
@@ -67,6 +80,8 @@ int main(void) {
   pld_var_set(NULL, v, s);
   CHECK(pld_array(NULL, "a", PLD_DTYPE_I32, 4, s).id != 0 && pld_array_get(NULL, a, s).id != 0);
   pld_array_set(NULL, a, s, s);
+  pld_require(NULL, s, PLD_CMP_EQ, s, pld_no_scalar());
+  CHECK(pld_flatten(NULL, x).id != 0);
   CHECK(pld_slice(NULL, x, PLD_AT(s), PLD_DIMS(1)).id != 0 && pld_read(NULL, x, PLD_AT(s)).id != 0);
   pld_tensor_name(NULL, x, "x");
   pld_write(NULL, x, PLD_AT(s), s);
@@ -84,6 +99,7 @@ int main(void) {
   CHECK(pld_tile_col_sum(NULL, t).id != 0 && pld_tile_col_max(NULL, t).id != 0);
   pld_put(NULL, x, s, x, NULL);
   pld_get(NULL, x, s, x, PLD_REGION(PLD_AT(s), PLD_AT(s), PLD_DIMS(1)));
+  pld_get_reduce(NULL, x, s, s, x, PLD_COMBINE_SUM, NULL);
   CHECK(pld_remote_load(NULL, x, s, PLD_AT(s), PLD_DIMS(1)).id != 0);
   pld_remote_store(NULL, t, x, s, PLD_AT(s), PLD_ATOMIC_NONE);
   CHECK(pld_rank(NULL, x).id != 0 && pld_nranks(NULL, x).id != 0);

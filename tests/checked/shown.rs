@@ -4,7 +4,7 @@
 use pld::check::{Functions, Memory, Options, Schedule, check, run};
 
 use crate::compiled;
-use crate::exchanges::{Kernels, Values, any, document, file, inputs, parsed, routing, sized};
+use crate::exchanges::{DOCUMENTS, Kernels, Values, any, document, file, inputs, parsed, routing, sized};
 
 const SCHEDULES: u64 = 100;
 
@@ -74,6 +74,9 @@ fn examples() -> Vec<Case> {
         example("06_put_get"),
         example("07_dynamic_ranks"),
         example("08_domains"),
+        example("09_host_collectives"),
+        example("10_task_collectives"),
+        example("11_all_to_all_v"),
         example("allreduce"),
         small("cp_prefill_exchange", &[("SEG_ROWS", 3), ("TAIL_ROWS", 2), ("D", 4)]),
         Case { values: routing::<8, 3>, ..small("moe_dispatch_combine", &moe) },
@@ -104,6 +107,7 @@ fn documents() -> Vec<Case> {
         program("shift"),
         program("scalars"),
         Case { dims: &[3], ..program("tiles") },
+        program("combine"),
         program("accumulate"),
         program("graph"),
         program("join"),
@@ -113,6 +117,10 @@ fn documents() -> Vec<Case> {
         program("phases").persistent(),
         program("reuse").persistent(),
         program("two_groups"),
+        program("total"),
+        program("until_small"),
+        program("sharded"),
+        program("packed_rows"),
     ]
 }
 
@@ -126,7 +134,7 @@ fn all_programs_are_tested() {
         assert!(names.contains(&path.file_stem().unwrap().to_str().unwrap()), "{}", path.display());
     }
     let names: Vec<&str> = documents().iter().map(|case| case.name).collect();
-    for rest in file("docs/language.md").split("```pld\nprogram ").skip(1) {
+    for rest in DOCUMENTS.map(file).concat().split("```pld\nprogram ").skip(1) {
         let name = rest.split([' ', '\n']).next().unwrap();
         assert!(names.contains(&name), "{name}");
     }

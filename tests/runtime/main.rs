@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "a test is its own documentation")]
 
 mod arguments;
+mod combines;
 mod dispatches;
 mod documents;
 mod domains;
@@ -11,6 +12,7 @@ mod processes;
 mod programs;
 mod ranks;
 mod recovery;
+mod requirements;
 mod residents;
 mod shaking;
 mod tasks;

@@ -10,16 +10,19 @@ use pld::ir::parse::parse;
 use pld::ir::program::Param;
 use pld::ir::{DType, Program};
 
+/// The documents that teach the language.
+pub const DOCUMENTS: [&str; 2] = ["docs/language.md", "docs/collectives.md"];
+
 /// A file of this package.
 pub fn file(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The text of a program of `docs/language.md`.
+/// The text of a program of these documents.
 pub fn document(name: &str) -> String {
-    let document = file("docs/language.md");
-    let (_, rest) = document.split_once(&format!("```pld\nprogram {name}")).unwrap_or_else(|| panic!("no {name}"));
+    let documents = DOCUMENTS.map(file).concat();
+    let (_, rest) = documents.split_once(&format!("```pld\nprogram {name}")).unwrap_or_else(|| panic!("no {name}"));
     let (text, _) = rest.split_once("```").expect("a block ends");
     format!("program {name}{text}")
 }

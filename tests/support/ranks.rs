@@ -130,8 +130,9 @@ impl Ranks {
         let stride = (layout.bytes + GUARD).next_multiple_of(4096);
         let ranks: Vec<Option<u32>> = if options.each { (0..nranks).map(Some).collect() } else { vec![None] };
         let code = ranks.into_iter().map(|rank| {
-            let binding =
-                Binding { nranks, rank, stride, layout: &layout, checked: options.checked, shaken: options.shaken };
+            let Options { each, checked, shaken } = options;
+            // Both ways to signal are tested.
+            let binding = Binding { nranks, rank, stride, layout: &layout, checked, shaken, fenced: !each };
             compile(program, &binding, &HOOKS).expect("the program compiles")
         });
         Self { code: code.collect(), patience: Duration::from_secs(20), nranks, stride, window_bytes: layout.bytes }

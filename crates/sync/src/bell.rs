@@ -2,11 +2,13 @@
 //!
 //! Ringing must cost nothing while nobody sleeps, so it is Dekker's pattern: the ringer changes the condition and then
 //! looks for sleepers; the sleeper announces itself and then looks at the condition. A sequentially consistent fence
-//! between the two steps on both sides makes it impossible that both look too early.
+//! between the two steps on both sides makes it impossible that both look too early. The sleeper makes that of the
+//! ringers too, where it can: generated code rings without one.
 
 use std::time::Duration;
 
 use crate::atomic::{AtomicU32, Ordering, fence};
+use crate::distant::fence_everywhere;
 use crate::futex::Futex;
 
 /// The doorbell of one rank. Generated code knows that `sleepers` comes first, and the distance of two bells.
@@ -70,9 +72,9 @@ impl Bell {
     /// Sleeps until the bell rings, at most `timeout`, unless `ready` holds. May return early, so the caller loops.
     pub fn sleep(&self, ready: impl Fn() -> bool, timeout: Option<Duration>) {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        let seen = fence_everywhere();
         let ticket = self.ticket.load(Ordering::Acquire);
-        if !ready() {
+        if seen && !ready() {
             self.ticket.wait(ticket, timeout);
         }
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
@@ -120,6 +122,7 @@ mod model {
     use loom::thread;
 
     use super::*;
+    use crate::distant::model::Interruptible;
 
     /// Two ringers, one sleeper that waits for both changes: it must always wake.
     #[test]
@@ -134,6 +137,32 @@ mod model {
                 })
             });
             let arrived = || shared.1.load(Ordering::Acquire) == 2;
+            while !arrived() {
+                shared.0.sleep(arrived, None);
+            }
+            ringers.into_iter().for_each(|r| r.join().unwrap());
+        });
+    }
+
+    /// A ringer as generated code is one where the sleeper makes its fence: it releases a value and looks for sleepers.
+    #[test]
+    fn no_wake_up_is_lost_without_fences_of_ringers() {
+        crate::model(|| {
+            let shared = Arc::new((Bell::new(), [AtomicU32::new(0), AtomicU32::new(0)]));
+            let ringers = [0, 1].map(|cell| {
+                let (shared, ringer) = (shared.clone(), Interruptible::new());
+                thread::spawn(move || {
+                    ringer.here();
+                    shared.1[cell].store(1, Ordering::Release);
+                    ringer.here();
+                    let sleepers = shared.0.sleepers.load(Ordering::Relaxed);
+                    ringer.here();
+                    if sleepers != 0 {
+                        shared.0.wake();
+                    }
+                })
+            });
+            let arrived = || shared.1.iter().all(|cell| cell.load(Ordering::Acquire) == 1);
             while !arrived() {
                 shared.0.sleep(arrived, None);
             }

@@ -6,6 +6,7 @@
 //! [loom]: https://docs.rs/loom
 
 pub mod bell;
+pub mod distant;
 mod futex;
 pub mod handoff;
 pub mod progress;

@@ -3,10 +3,9 @@
 use cranelift_entity::PrimaryMap;
 
 use super::abi::{Driver, Run};
-use super::calls::CallCode;
 use super::domain::Numbering;
 use super::jit::CodeMemory;
-use crate::ir::BinaryOp;
+use crate::ir::{BinaryOp, NumberedCall};
 use crate::passes::task_graph::Mode;
 use crate::verify::domains::DomainId;
 
@@ -25,6 +24,8 @@ pub struct Binding<'a> {
     pub checked: bool,
     /// Call [`super::abi::Hooks::stop`] wherever the order of ranks may matter.
     pub shaken: bool,
+    /// Make a fence between a signal and the look for sleepers, because sleepers cannot make it.
+    pub fenced: bool,
 }
 
 /// An op that can go wrong, block, or be reported.
@@ -115,7 +116,7 @@ pub struct Code {
     /// The functions of the engine that tasks call.
     pub functions: Vec<FunctionCode>,
     /// The calls that ranks compare.
-    pub calls: Vec<CallCode>,
+    pub calls: Vec<NumberedCall>,
     /// Bytes of machine code.
     pub code_bytes: usize,
     /// Tables that the code reads.

@@ -9,6 +9,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::FuncId;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::ir::calls::calls;
 use crate::ir::extent::Known;
 use crate::ir::print::Text;
 use crate::ir::program::{OpData, Param, TensorData, TensorDef};
@@ -20,7 +21,6 @@ use crate::verify::range::Ranges;
 
 use super::abi::{Exit, Hooks, Run};
 use super::arguments::{Argument, Arguments};
-use super::calls::calls;
 use super::captures::{Capture, captures};
 use super::code::{Binding, Code, FunctionCode, TaskAccess, TaskCode};
 use super::domain::Numbering;

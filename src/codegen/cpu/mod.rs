@@ -10,7 +10,6 @@ pub mod code;
 
 mod arguments;
 mod bounds;
-mod calls;
 mod captures;
 mod chaos;
 mod combine;
@@ -33,7 +32,6 @@ mod tile;
 mod transfer;
 mod versions;
 
-pub use calls::CallCode;
 pub use code::{Binding, Code, FunctionCode, Site, SiteOperand, TaskAccess, TaskCode};
 
 use crate::error::Result;

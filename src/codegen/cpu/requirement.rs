@@ -3,8 +3,7 @@
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
 
-use crate::ir::program::ScalarDef;
-use crate::ir::{BinaryOp, OpKind, Scalar, Tensor};
+use crate::ir::{BinaryOp, Scalar};
 use crate::verify::range::Interval;
 
 use super::abi::FaultKind;
@@ -32,24 +31,12 @@ impl Function<'_, '_> {
             let peer = peer.map_or(Size::Const(-1), |peer| {
                 let number = f.size(peer);
                 // Ranks have their numbers from the window that one of the two was read from.
-                match sides.into_iter().find_map(|side| f.window_of(side)) {
+                match sides.into_iter().find_map(|side| f.program().window_of(side)) {
                     Some(window) => f.world_rank(window, number),
                     None => number,
                 }
             });
             f.fault(kind, &[left, peer], &[right]);
         });
-    }
-
-    /// The window that a scalar was read from.
-    fn window_of(&self, scalar: Scalar) -> Option<Tensor> {
-        let program = self.program();
-        match program.scalars[program.original(scalar)].def {
-            ScalarDef::Result(op) => match program.ops[op].kind {
-                OpKind::Read { src, .. } => self.unit.is_window(src).then_some(src),
-                _ => None,
-            },
-            _ => None,
-        }
     }
 }

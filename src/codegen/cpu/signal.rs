@@ -12,22 +12,28 @@ use super::function::{Function, PLAIN};
 use super::jit::ADDRESS;
 use super::size::Size;
 
+const X86: bool = cfg!(target_arch = "x86_64");
+
 impl Function<'_, '_> {
     /// Changes a cell of `peer`, and wakes `peer` if it sleeps.
     ///
     /// A waiter announces its sleep and then looks at the cell once more; here the cell changes and then the
-    /// announcement is looked at. Sequential consistency of these four accesses makes one of the two see the other.
+    /// announcement is looked at. With a fence between the two steps on both sides, one of the two sees the other. The
+    /// waiter makes both fences if it can.
     pub fn notify(&mut self, window: Tensor, peer: Scalar, at: &[Scalar], value: Scalar, op: NotifyOp) {
         let peer = self.peer(window, peer);
         let cell = self.element(window, Some(peer), at);
         let value = self.value_as(value, ScalarType::I32);
-        let change = match op {
-            NotifyOp::Add => AtomicRmwOp::Add,
-            NotifyOp::Set => AtomicRmwOp::Xchg,
-        };
-        self.b.ins().atomic_rmw(types::I32, PLAIN, change, cell, value);
+        let fenced = self.unit.binding.fenced;
+        match op {
+            NotifyOp::Add => _ = self.b.ins().atomic_rmw(types::I32, PLAIN, AtomicRmwOp::Add, cell, value),
+            NotifyOp::Set if fenced => _ = self.b.ins().atomic_rmw(types::I32, PLAIN, AtomicRmwOp::Xchg, cell, value),
+            // Every store of x86 releases; an atomic one would be a fence as well.
+            NotifyOp::Set if X86 => _ = self.b.ins().store(PLAIN, value, cell, 0),
+            NotifyOp::Set => _ = self.b.ins().atomic_store(PLAIN, value, cell),
+        }
         // A locked instruction is a full barrier; elsewhere a later load may still overtake the cell's store.
-        if cfg!(not(target_arch = "x86_64")) {
+        if fenced && !X86 {
             self.b.ins().fence();
         }
         let bells = self.frame_field(ADDRESS, offset_of!(Frame, bells));

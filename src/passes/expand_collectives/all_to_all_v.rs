@@ -138,13 +138,14 @@ impl Exchange<'_> {
         self.slot(turn, first)
     }
 
-    /// The ranks are divided among the lanes.
+    /// The pairs of ranks are divided among the lanes: both ranks of a pair must meet in the same one.
     fn when_mine(&mut self, peer: Scalar, build: impl FnOnce(&mut Self)) {
         if self.lanes == 1 {
             return build(self);
         }
         let lanes = self.int(self.lanes);
-        let turn = self.b.binary(BinaryOp::Rem, peer, lanes);
+        let pair = self.add(self.me, peer);
+        let turn = self.b.binary(BinaryOp::Rem, pair, lanes);
         let lane = self.lane;
         self.when(BinaryOp::Eq, turn, lane, build);
     }

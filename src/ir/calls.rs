@@ -1,12 +1,14 @@
 //! The calls of a program that ranks compare, by number.
 
-use crate::ir::extent::Known;
-use crate::ir::program::ScalarDef;
-use crate::ir::{BinaryOp, Expr, OpKind, Program, Scalar};
+use super::entity::Scalar;
+use super::extent::Known;
+use super::op::{Expr, OpKind};
+use super::program::{OpData, Program, ScalarDef};
+use super::types::BinaryOp;
 
 /// A call that ranks must make together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallCode {
+pub struct NumberedCall {
     /// Its number.
     pub number: u16,
     /// What is called.
@@ -16,11 +18,11 @@ pub struct CallCode {
 }
 
 /// The calls of a program: what its `agree` ops compare. The low half of what they compare is the number.
-pub fn calls(program: &Program, known: Known) -> Vec<CallCode> {
-    let call = |op: &crate::ir::program::OpData| match &op.kind {
+pub fn calls(program: &Program, known: Known) -> Vec<NumberedCall> {
+    let call = |op: &OpData| match &op.kind {
         OpKind::Agree { label, mine, .. } => {
             let number = low_half(program, *mine, known)?;
-            Some(CallCode { number, name: label.clone(), place: program.place(op.loc) })
+            Some(NumberedCall { number, name: label.clone(), place: program.place(op.loc) })
         }
         _ => None,
     };

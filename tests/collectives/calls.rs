@@ -1,0 +1,327 @@
+//! Programs of several calls, one behind the other, on slices of windows: what surrounds a slice must stay.
+
+use std::fmt::Write;
+
+use pld::ir::{Combine, DType};
+
+use crate::case::{Case, Tensor};
+use crate::numbers::{given, is_float, reduced};
+
+/// Elements or rows around what a call may touch.
+const GUARD: usize = 5;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Allreduce(Combine),
+    ReduceScatter(Combine),
+    Broadcast { root: usize },
+    Allgather,
+    AllToAll,
+}
+
+impl Kind {
+    /// The modes that it has.
+    pub fn modes(self) -> &'static [&'static str] {
+        match self {
+            Kind::Allreduce(_) => &["auto", "mesh", "two_phase", "ring"],
+            _ => &["auto", "mesh", "direct"],
+        }
+    }
+
+    fn has_source(self) -> bool {
+        matches!(self, Kind::Allgather | Kind::AllToAll)
+    }
+
+    /// Its data has a row for each rank.
+    fn has_rows(self) -> bool {
+        !matches!(self, Kind::Allreduce(_) | Kind::Broadcast { .. })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub kind: Kind,
+    pub mode: &'static str,
+    pub dtype: DType,
+    /// Elements of a row, or of all.
+    pub count: usize,
+}
+
+/// Where the calls stand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    /// In one task, on packed slices.
+    Task,
+    /// In the host driver, on this many cores, on views of the first part of buffers.
+    Host { cores: u32 },
+}
+
+/// What stands in guards and in what is to be written.
+fn sentinel(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (0x51 + i * 7 % 101) as u8).collect()
+}
+
+/// A tensor with a part that a call uses.
+struct Layout {
+    /// Of all.
+    shape: Vec<usize>,
+    /// Where the part begins.
+    at: Vec<usize>,
+    part: Vec<usize>,
+    dtype: DType,
+}
+
+impl Layout {
+    fn new(rows: Option<usize>, count: usize, dtype: DType, form: Form) -> Self {
+        let front = if form == Form::Task { GUARD } else { 0 };
+        match rows {
+            Some(rows) => {
+                let front = front.min(1);
+                Self { shape: vec![front + rows + 1, count], at: vec![front, 0], part: vec![rows, count], dtype }
+            }
+            None => Self { shape: vec![front + count + GUARD], at: vec![front], part: vec![count], dtype },
+        }
+    }
+
+    /// The whole with these bytes as its part.
+    fn around(&self, part: &[u8]) -> Vec<u8> {
+        let mut all = sentinel(self.shape.iter().product::<usize>() * self.dtype.size() as usize);
+        let row: usize = self.shape[1..].iter().product();
+        let begin = self.at[0] * row * self.dtype.size() as usize;
+        all[begin..begin + part.len()].copy_from_slice(part);
+        all
+    }
+
+    fn tensor(&self, name: String, before: Vec<Vec<u8>>, after: Vec<Vec<u8>>, tolerance: f32) -> Tensor {
+        let around = |parts: Vec<Vec<u8>>| parts.iter().map(|part| self.around(part)).collect();
+        let shape = self.shape.iter().map(|&extent| extent as i64).collect();
+        Tensor { name, dtype: self.dtype, shape, before: around(before), after: around(after), tolerance }
+    }
+}
+
+fn list(numbers: &[usize]) -> String {
+    format!("{numbers:?}")
+}
+
+/// One call, with its data.
+struct Parts {
+    call: Call,
+    number: usize,
+    dst: Layout,
+    src: Option<Layout>,
+}
+
+impl Parts {
+    fn new(call: Call, number: usize, nranks: usize, form: Form) -> Self {
+        let Call { kind, dtype, count, .. } = call;
+        let dst = Layout::new(kind.has_rows().then_some(nranks), count, dtype, form);
+        let rows = (kind == Kind::AllToAll).then_some(nranks);
+        let src = kind.has_source().then(|| Layout::new(rows, count, dtype, form));
+        Self { call, number, dst, src }
+    }
+
+    fn text(&self, options: &str) -> String {
+        let n = self.number;
+        let call = match self.call.kind {
+            Kind::Allreduce(op) => format!("allreduce {op} d{n}"),
+            Kind::ReduceScatter(op) => format!("reduce_scatter {op} d{n}"),
+            Kind::Broadcast { root } => format!("broadcast d{n} root {root}"),
+            Kind::Allgather => format!("allgather d{n} <- s{n}"),
+            Kind::AllToAll => format!("all_to_all d{n} <- s{n}"),
+        };
+        format!("{call} mode {}{options}", self.call.mode)
+    }
+
+    /// What ranks give and get: the source if there is one, and the data.
+    fn tensors(&self, nranks: usize) -> Vec<Tensor> {
+        let Call { kind, dtype, count, mode } = self.call;
+        let row = count * dtype.size() as usize;
+        let rows = |of: usize| given(dtype, self.number, of, 0..count * nranks);
+        let flat = |of: usize| given(dtype, self.number, of, 0..count);
+        let all = |one: &dyn Fn(usize) -> Vec<u8>| (0..nranks).map(one).collect::<Vec<_>>();
+        let ring = is_float(dtype) && mode == "ring";
+        let (before, after, tolerance) = match kind {
+            Kind::Allreduce(op) => {
+                let before = all(&flat);
+                let result = reduced(dtype, op, &before.iter().map(Vec::as_slice).collect::<Vec<_>>());
+                // Added up in another order, but also with one rounding to the type.
+                let tolerance = match dtype {
+                    _ if !ring => 0.0,
+                    DType::F32 => 4e-6,
+                    DType::F16 => 1e-3,
+                    _ => 8e-3,
+                };
+                (before, vec![result; nranks], tolerance)
+            }
+            Kind::ReduceScatter(op) => {
+                let before = all(&rows);
+                let mut after = before.clone();
+                for (rank, after) in after.iter_mut().enumerate() {
+                    let own = rank * row..(rank + 1) * row;
+                    let parts: Vec<&[u8]> = before.iter().map(|part| &part[own.clone()]).collect();
+                    after[own.clone()].copy_from_slice(&reduced(dtype, op, &parts));
+                }
+                (before, after, 0.0)
+            }
+            Kind::Broadcast { root } => (all(&flat), vec![flat(root); nranks], 0.0),
+            Kind::Allgather => {
+                let gathered = all(&flat).concat();
+                (vec![sentinel(gathered.len()); nranks], vec![gathered; nranks], 0.0)
+            }
+            Kind::AllToAll => {
+                let from = all(&rows);
+                let after = all(&|me| from.iter().flat_map(|part| part[me * row..(me + 1) * row].to_vec()).collect());
+                (vec![sentinel(row * nranks); nranks], after, 0.0)
+            }
+        };
+        let (n, mut tensors) = (self.number, Vec::new());
+        if let Some(src) = &self.src {
+            let from = if kind == Kind::AllToAll { all(&rows) } else { all(&flat) };
+            tensors.push(src.tensor(format!("x{n}"), from.clone(), from, 0.0));
+        }
+        tensors.push(self.dst.tensor(format!("y{n}"), before, after, tolerance));
+        tensors
+    }
+}
+
+/// A program of some calls. With `signal` all are on the channel of one window, whose cells must stay.
+pub fn case(calls: &[Call], nranks: u32, form: Form, signal: bool) -> Case {
+    let p = nranks as usize;
+    let parts: Vec<Parts> = calls.iter().enumerate().map(|(n, &call)| Parts::new(call, n, p, form)).collect();
+    let mut tensors: Vec<Tensor> = parts.iter().flat_map(|part| part.tensors(p)).collect();
+    if signal {
+        let before: Vec<Vec<u8>> = (0..p).map(|rank| given(DType::I32, 5, rank, 0..p * 3)).collect();
+        let (shape, after) = (vec![p as i64, 3], before.clone());
+        tensors.push(Tensor { name: "cells".into(), dtype: DType::I32, shape, before, after, tolerance: 0.0 });
+    }
+    let text = match form {
+        Form::Task => in_task(&parts, signal),
+        Form::Host { cores } => in_host(&parts, signal, cores),
+    };
+    Case { text, nranks, tensors }
+}
+
+/// Parameters that are tensors of the launch: sources are read, data is copied into windows and back.
+fn tensor_params(parts: &[Parts], signal: bool, rank_axis: &str, y: &str) -> Vec<String> {
+    let mut params = Vec::new();
+    for Parts { number: n, dst, src, .. } in parts {
+        let tensor = |name: &str, layout: &Layout, direction: &str| {
+            let shape = list(&layout.shape);
+            format!("{name}{n}: tensor[{rank_axis}{} {} {direction}", &shape[1..], layout.dtype)
+        };
+        params.extend(src.as_ref().map(|src| tensor("x", src, "in")));
+        params.push(tensor("y", dst, y));
+    }
+    if signal {
+        params.push(format!("cells: tensor[{rank_axis}world, 3] i32 {y}"));
+    }
+    params
+}
+
+fn window_params(parts: &[Parts], signal: bool, sources: bool) -> Vec<String> {
+    let mut params = Vec::new();
+    for Parts { number: n, dst, src, .. } in parts {
+        params.push(format!("w{n}: window{} {}", list(&dst.shape), dst.dtype));
+        let src = src.as_ref().filter(|_| sources);
+        params.extend(src.map(|src| format!("v{n}: window{} {}", list(&src.shape), src.dtype)));
+    }
+    if signal {
+        params.push("signal: window[world, 3] i32".into());
+    }
+    params
+}
+
+fn in_task(parts: &[Parts], signal: bool) -> String {
+    let mut params = tensor_params(parts, signal, "", "inout");
+    params.extend(window_params(parts, signal, false));
+    let mut text = format!("program calls\nentry e({}, me: i32) {{\n  at calls {{\n", params.join(", "));
+    let mut line = |line: String| writeln!(text, "    {line}").expect("text can be written");
+    for Parts { number: n, dst, src, .. } in parts {
+        line(format!("put w{n} @me <- y{n}"));
+        line(format!("d{n} = slice w{n}{} {}", list(&dst.at), list(&dst.part)));
+        if let Some(src) = src {
+            line(format!("s{n} = slice x{n}{} {}", list(&src.at), list(&src.part)));
+        }
+    }
+    if signal {
+        line("put signal @me <- cells".into());
+    }
+    let options = if signal { " signal signal" } else { "" };
+    parts.iter().for_each(|part| line(part.text(options)));
+    for Parts { number: n, .. } in parts {
+        line(format!("get y{n} <- w{n} @me"));
+    }
+    if signal {
+        line("get cells <- signal @me".into());
+    }
+    text + "  }\n}\n" + &host(parts, signal, false, |args| format!("    dispatch e({args}, r) device r\n"), None)
+}
+
+fn in_host(parts: &[Parts], signal: bool, cores: u32) -> String {
+    let (mut publish, mut consume) = (String::new(), String::new());
+    for Parts { number: n, src, .. } in parts {
+        writeln!(publish, "    put w{n} @me <- y{n}").expect("text can be written");
+        if src.is_some() {
+            writeln!(publish, "    put v{n} @me <- x{n}").expect("text can be written");
+        }
+        writeln!(consume, "    get y{n} <- w{n} @me").expect("text can be written");
+    }
+    if signal {
+        publish += "    put signal @me <- cells\n";
+        consume += "    get cells <- signal @me\n";
+    }
+    let windows = window_params(parts, signal, true).join(", ");
+    let entry = |name: &str, body: &str, y: &str| {
+        let tensors = tensor_params(parts, signal, "", y).join(", ");
+        format!("entry {name}({tensors}, {windows}, me: i32) {{\n  at {name} {{\n{body}  }}\n}}\n")
+    };
+    let mut options = if cores > 1 { format!(" cores {cores}") } else { String::new() };
+    if signal {
+        options += " signal signal";
+    }
+    let calls: String = parts.iter().map(|part| format!("  {}\n", part.text(&options))).collect();
+    let dispatch =
+        |name: &str, args: &str| format!("  ranks r in 0..world {{ dispatch {name}({args}, r) device r }}\n");
+    let body = |args: String| dispatch("publish", &args) + &calls + &dispatch("consume", &args);
+    "program calls\n".to_owned()
+        + &entry("publish", &publish, "in")
+        + &entry("consume", &consume, "out")
+        + &host(parts, signal, true, body, Some(()))
+}
+
+/// The host driver: windows, their views, and what is done with the arguments.
+fn host(parts: &[Parts], signal: bool, sources: bool, body: impl Fn(String) -> String, views: Option<()>) -> String {
+    let mut params = tensor_params(parts, signal, "world, ", "inout");
+    let mut args: Vec<String> =
+        params.iter().map(|param| format!("{}[r]", param.split(':').next().expect("a name"))).collect();
+    let mut text = format!("host ({}) {{\n", params.join(", "));
+    params.clear();
+    let mut views_text = String::new();
+    for param in window_params(parts, signal, sources) {
+        let (name, ty) = param.split_once(": window").expect("a window");
+        writeln!(text, "  {name}_buf = alloc_window {ty}").expect("text can be written");
+        writeln!(views_text, "  {name} = window {name}_buf {ty}").expect("text can be written");
+        args.push(name.into());
+    }
+    if views.is_some() {
+        for Parts { number: n, dst, src, .. } in parts {
+            let mut view = |name: &str, buffer: &str, layout: &Layout| {
+                let part = list(&layout.part);
+                writeln!(views_text, "  {name}{n} = window {buffer}{n}_buf {part} {}", layout.dtype)
+                    .expect("text can be written");
+            };
+            view("d", "w", dst);
+            if let Some(src) = src {
+                view("s", "v", src);
+            }
+        }
+        text += &views_text;
+        text += &body(args.join(", "));
+    } else {
+        text += "  ranks r in 0..world {\n";
+        text += &views_text;
+        text += &body(args.join(", "));
+        text += "  }\n";
+    }
+    text + "}\n"
+}

@@ -1,0 +1,87 @@
+//! `docs/collectives.md` tells the truth: what its first program is written out as, how launches fail, and which calls the
+//! example in C makes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use pld::ir::Program;
+use pld::ir::parse::parse;
+use pld::ir::print::print;
+use pld::passes::expand_collectives::{Target, expand_collectives};
+use pld::runtime::{CompileOptions, Executable, World, WorldOptions};
+
+const DOCUMENT: &str = "docs/collectives.md";
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("the file is there")
+}
+
+fn parsed(text: &str) -> Program {
+    parse(text, "collectives.md").unwrap_or_else(|mistakes| panic!("{}", mistakes[0]))
+}
+
+/// What stands between `begin` and `end`, and what stands before and behind.
+fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<(&'t str, &'t str, &'t str)> {
+    let at = text.find(begin)? + begin.len();
+    let (inside, _) = text[at..].split_once(end)?;
+    Some((&text[..at], inside, &text[at + inside.len()..]))
+}
+
+/// The document, with what its first program is written out as.
+fn with_expansion(document: &str) -> String {
+    let (_, first, _) = between(document, "```pld\n", "```").expect("a program");
+    let (before, _, behind) = between(document, "```pld expanded ranks=2\n", "```").expect("what it is written out as");
+    let expanded = expand_collectives(&parsed(first), &Target::new(2)).expect("a sound program").into_owned();
+    format!("{before}{}{behind}", print(&expanded))
+}
+
+/// Launches the program with two ranks: the message.
+fn failure(text: &str) -> String {
+    let options = WorldOptions { timeout: Duration::from_secs(20), ..WorldOptions::default() };
+    let world = World::create(2, &options).expect("a world");
+    let executable = Executable::compile(&parsed(text), &world, &CompileOptions::default()).expect("a sound program");
+    executable.launch(&[]).expect_err("it fails").to_string()
+}
+
+/// Its words in any order: it is open which rank is the first to notice.
+fn words(message: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = message.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    words.retain(|word| !word.is_empty());
+    words.sort_unstable();
+    words
+}
+
+/// The document, with how its launches fail.
+fn with_failures(document: &str) -> String {
+    let (mut right, mut rest, mut shown) = (String::new(), document, 0);
+    while let Some((before, program, behind)) = between(rest, "```pld launch ranks=2\n", "```") {
+        let (to_message, message, behind) = between(behind, "```text\n", "```").expect("the message follows");
+        let is = format!("{}\n", failure(program));
+        let message = if words(message) == words(&is) { message } else { &is };
+        right += &format!("{before}{program}{to_message}{message}");
+        (rest, shown) = (behind, shown + 1);
+    }
+    assert_eq!(shown, 2);
+    right + rest
+}
+
+#[test]
+fn what_is_shown_is_what_happens() {
+    let document = read(DOCUMENT);
+    let right = with_failures(&with_expansion(&document));
+    if document != right {
+        assert!(std::env::var_os("PLD_TEST_BLESS").is_some(), "{DOCUMENT} is now\n{right}");
+        std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join(DOCUMENT), right).expect("the document is writable");
+    }
+}
+
+#[test]
+fn the_calls_stand_in_the_example() {
+    let (document, example) = (read(DOCUMENT), read("examples/c/collectives.c"));
+    let blocks: Vec<&str> =
+        document.split("```c\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        assert!(example.contains(block), "not in the example:\n{block}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Collectives as they are written out: right in every order, and no signal in them is idle.
+#![allow(missing_docs, reason = "a test is its own documentation")]
+
+mod mutants;
+mod programs;
+#[path = "../mutations/text.rs"]
+mod text;
+
+use pld::check::{Arg, Explore, Memory, Options, Schedule, check, run};
+use pld::ir::print::print;
+use pld::ir::{Program, Severity};
+use pld::passes::expand_collectives::{Target, expand_collectives};
+use pld::verify::verify;
+
+use programs::{CALLS, Case, Kind, Site};
+
+const SITES: [Site; 4] = [Site::Task, Site::Tasks, Site::Host(1), Site::Host(2)];
+
+fn cases(counts: &[usize], nranks: usize, turns: usize) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &(kind, mode, dtype) in CALLS {
+        // A barrier touches nothing, so tasks around it would not be ordered with it.
+        for site in SITES.into_iter().filter(|&site| (kind, site) != (Kind::Barrier, Site::Tasks)) {
+            cases.extend(counts.iter().map(|&count| Case { kind, mode, site, count, nranks, dtype, turns }));
+        }
+    }
+    cases
+}
+
+fn written_out(case: &Case) -> Program {
+    let program = case.program();
+    expand_collectives(&program, &Target::new(case.nranks as u32)).expect("it expands").into_owned()
+}
+
+/// Explores a case, and compares its results in one schedule with what it means.
+fn test(case: &Case, options: Options) {
+    let launches = options.launches as usize;
+    let (program, args) = (case.program(), case.args(launches));
+    let options = Options { nranks: case.nranks as u32, args: &args, ..options };
+    let how = || format!("{case:?}, {} launches, {:?}, persistent: {}", launches, options.memory, options.persistent);
+    let report = check(&program, &options, &mut || true).unwrap_or_else(|e| panic!("{}: {e}", how()));
+    if let Some(finding) = report.findings.first() {
+        panic!("{}\n{}\n{}", how(), finding.diagnostic, print(&written_out(case)));
+    }
+    assert!(report.complete || options.explore != Explore::Exhaustive, "{}: {} schedules", how(), report.schedules);
+    let outcome = run(&program, &options, &Schedule::Choices(Vec::new())).expect("it runs");
+    assert!(outcome.done, "{}", how());
+    assert_eq!(outcome.args[1], Arg::Ranked(case.results(launches, options.persistent)), "{}", how());
+}
+
+#[test]
+fn they_are_sound_programs() {
+    for nranks in 1..=4 {
+        // Of one rank, there is no root 1.
+        let possible = |case: &Case| nranks > 1 || case.kind != Kind::Broadcast;
+        for case in cases(&[0, 1, 5, 40], nranks, 3).into_iter().filter(possible) {
+            let findings = verify(&case.program(), Some(nranks as u32));
+            assert!(findings.is_empty(), "{case:?}: {}\n{}", findings[0], case.text());
+            let program = written_out(&case);
+            let findings = verify(&program, Some(nranks as u32));
+            let error = findings.iter().find(|finding| finding.severity == Severity::Error);
+            assert!(error.is_none(), "{case:?}: {}\n{}", error.expect("it is some"), print(&program));
+        }
+    }
+}
+
+fn explore(cases: &[Case], memory: Memory, persistent: bool) {
+    for case in cases {
+        test(case, Options { launches: 2, persistent, memory, schedules: 3, ..Options::default() });
+    }
+}
+
+#[test]
+fn two_ranks_are_right_in_any_order() {
+    explore(&cases(&[0, 1, 5, 40], 2, 3), Memory::Host, true);
+}
+
+#[test]
+fn three_ranks_are_right_in_any_order() {
+    explore(&cases(&[0, 5], 3, 3), Memory::Host, true);
+}
+
+#[test]
+fn four_ranks_are_right_in_any_order() {
+    explore(&cases(&[5], 4, 2), Memory::Host, true);
+}
+
+#[test]
+fn segments_and_parts_are_right_in_any_order() {
+    let of =
+        |kind, mode, dtype, count, nranks| Case { kind, mode, site: Site::Host(2), count, nranks, dtype, turns: 2 };
+    let segments = [
+        of(Kind::Allreduce, "ring", "i32", 300, 3),
+        of(Kind::Allreduce, "ring", "f16", 300, 3),
+        of(Kind::Allreduce, "two_phase", "i32", 300, 3),
+        of(Kind::Allreduce, "ring", "i32", 150, 2),
+    ];
+    explore(&segments, Memory::Host, true);
+    // More than is staged, or combined, at once.
+    let parts = [
+        (Kind::Allreduce, "mesh", "i32", 17000),
+        (Kind::Allreduce, "ring", "f16", 33000),
+        (Kind::Allreduce, "two_phase", "i32", 9000),
+        (Kind::ReduceScatter, "mesh", "i32", 8500),
+        (Kind::Broadcast, "mesh", "i32", 17000),
+        (Kind::Allgather, "mesh", "i32", 17000),
+        (Kind::AllToAll, "mesh", "i32", 8500),
+    ];
+    for (kind, mode, dtype, count) in parts {
+        let case = Case { kind, mode, site: Site::Task, count, nranks: 2, dtype, turns: 1 };
+        test(&case, Options { launches: 2, persistent: true, schedules: 2, ..Options::default() });
+    }
+}
+
+#[test]
+fn they_are_right_where_stores_do_not_drain() {
+    explore(&cases(&[1, 5], 3, 2), Memory::Npu, true);
+}
+
+#[test]
+fn they_are_right_on_windows_that_begin_with_zeros() {
+    explore(&cases(&[5], 2, 2), Memory::Host, false);
+}
+
+#[test]
+fn they_are_right_in_every_order() {
+    for case in cases(&[1], 2, 1) {
+        let options = Options { explore: Explore::Exhaustive, schedules: 20_000, ..Options::default() };
+        test(&case, options);
+    }
+}
