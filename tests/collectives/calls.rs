@@ -254,7 +254,7 @@ fn in_task(parts: &[Parts], signal: bool) -> String {
     if signal {
         line("get cells <- signal @me".into());
     }
-    text + "  }\n}\n" + &host(parts, signal, false, |args| format!("    dispatch e({args}, r) device r\n"), None)
+    text + "  }\n}\n" + &host(parts, signal, Form::Task, |args| format!("    dispatch e({args}, r) device r\n"))
 }
 
 fn in_host(parts: &[Parts], signal: bool, cores: u32) -> String {
@@ -286,42 +286,32 @@ fn in_host(parts: &[Parts], signal: bool, cores: u32) -> String {
     "program calls\n".to_owned()
         + &entry("publish", &publish, "in")
         + &entry("consume", &consume, "out")
-        + &host(parts, signal, true, body, Some(()))
+        + &host(parts, signal, Form::Host { cores }, body)
 }
 
 /// The host driver: windows, their views, and what is done with the arguments.
-fn host(parts: &[Parts], signal: bool, sources: bool, body: impl Fn(String) -> String, views: Option<()>) -> String {
-    let mut params = tensor_params(parts, signal, "world, ", "inout");
-    let mut args: Vec<String> =
-        params.iter().map(|param| format!("{}[r]", param.split(':').next().expect("a name"))).collect();
-    let mut text = format!("host ({}) {{\n", params.join(", "));
-    params.clear();
-    let mut views_text = String::new();
-    for param in window_params(parts, signal, sources) {
+fn host(parts: &[Parts], signal: bool, form: Form, body: impl Fn(String) -> String) -> String {
+    let params = tensor_params(parts, signal, "world, ", "inout");
+    let sliced = |param: &String| format!("{}[r]", param.split(':').next().expect("a name"));
+    let mut args: Vec<String> = params.iter().map(sliced).collect();
+    let (mut buffers, mut views) = (String::new(), String::new());
+    for param in window_params(parts, signal, form != Form::Task) {
         let (name, ty) = param.split_once(": window").expect("a window");
-        writeln!(text, "  {name}_buf = alloc_window {ty}").expect("text can be written");
-        writeln!(views_text, "  {name} = window {name}_buf {ty}").expect("text can be written");
+        writeln!(buffers, "  {name}_buf = alloc_window {ty}").expect("text can be written");
+        writeln!(views, "  {name} = window {name}_buf {ty}").expect("text can be written");
         args.push(name.into());
     }
-    if views.is_some() {
-        for Parts { number: n, dst, src, .. } in parts {
-            let mut view = |name: &str, buffer: &str, layout: &Layout| {
-                let part = list(&layout.part);
-                writeln!(views_text, "  {name}{n} = window {buffer}{n}_buf {part} {}", layout.dtype)
-                    .expect("text can be written");
-            };
-            view("d", "w", dst);
-            if let Some(src) = src {
-                view("s", "v", src);
-            }
-        }
-        text += &views_text;
-        text += &body(args.join(", "));
-    } else {
-        text += "  ranks r in 0..world {\n";
-        text += &views_text;
-        text += &body(args.join(", "));
-        text += "  }\n";
+    let body = body(args.join(", "));
+    let params = params.join(", ");
+    if form == Form::Task {
+        return format!("host ({params}) {{\n{buffers}  ranks r in 0..world {{\n{views}{body}  }}\n}}\n");
     }
-    text + "}\n"
+    for Parts { number: n, dst, src, .. } in parts {
+        let view = |name: &str, window: &str, layout: &Layout| {
+            format!("  {name}{n} = window {window}{n}_buf {} {}\n", list(&layout.part), layout.dtype)
+        };
+        views += &view("d", "w", dst);
+        views.extend(src.as_ref().map(|src| view("s", "v", src)));
+    }
+    format!("host ({params}) {{\n{buffers}{views}{body}}}\n")
 }

@@ -196,7 +196,7 @@ pub fn one_int(nranks: u32, channels: usize, rounds: usize) -> Case {
 fn c17_one_int_in_several_worlds() {
     std::thread::scope(|scope| {
         for nranks in [2, 2, 2, 3] {
-            scope.spawn(move || one_int(nranks, 1, 10_000).launch(&world(nranks)));
+            scope.spawn(move || one_int(nranks, 1, 3000).launch(&world(nranks)));
         }
     });
 }
@@ -206,8 +206,8 @@ fn c17_one_int_in_several_worlds() {
 fn c76_channels_in_different_orders() {
     one_int(2, 2, 2).interpret(50);
     for nranks in [2, 3, 4] {
-        one_int(nranks, 2, 2000).launch(&world(nranks));
-        one_int(nranks, 4, 500).launch(&world(nranks));
+        one_int(nranks, 2, 500).launch(&world(nranks));
+        one_int(nranks, 4, 100).launch(&world(nranks));
     }
 }
 
@@ -279,18 +279,18 @@ fn c38_bf16_is_added_up_in_f32() {
     }
 }
 
-/// C21 with as many elements as in the report, once with as many ranks.
+/// C21 with as many elements as in the report.
 #[test]
 fn c21_ten_million_elements() {
-    for (nranks, mode, dtype) in [
-        (2, "two_phase", DType::I8),
-        (2, "mesh", DType::I8),
-        (2, "ring", DType::I8),
-        (2, "ring", DType::F16),
-        (8, "auto", DType::F32),
-    ] {
-        huge(nranks, mode, dtype);
+    for (mode, dtype) in [("two_phase", DType::I8), ("mesh", DType::I8), ("ring", DType::F16)] {
+        huge(2, mode, dtype);
     }
+}
+
+/// And once with as many ranks.
+#[test]
+fn c21_ten_million_elements_of_eight_ranks() {
+    huge(8, "auto", DType::F32);
 }
 
 /// Without guards, and with sums that are known without adding up.

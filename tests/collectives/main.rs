@@ -11,6 +11,7 @@ mod matrix;
 mod mismatches;
 mod numbers;
 mod processes;
+mod programs;
 mod rounds;
 mod rows;
 mod vectors;

@@ -274,8 +274,8 @@ fn c27_counts_far_below_capacity() {
     let wide = |exchange: Exchange| Exchange { dtype: DType::I8, width: 7168, ..exchange };
     let one = |_: usize, _: usize| 1;
     for mode in ["auto", "mesh"] {
-        wide(Exchange::even(8, 64, one)).in_task(mode).launch(&world(8));
-        wide(Exchange::packed(8, 3, |_, dst| if dst == 3 { 64 } else { 0 })).in_task(mode).launch(&world(8));
+        wide(Exchange::even(8, 16, one)).in_task(mode).launch(&world(8));
+        wide(Exchange::packed(8, 3, |_, dst| if dst == 3 { 16 } else { 0 })).in_task(mode).launch(&world(8));
     }
 }
 
