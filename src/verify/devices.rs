@@ -237,8 +237,8 @@ fn shared_by<'c>(cx: &'c Context, dispatch: Op, window: Tensor) -> Option<&'c [u
     Some(&cx.domains.ranks[cx.domains.of(buffer_of(cx, dispatch, window)?)?])
 }
 
-/// The ranks that take part in a collective have all its windows, and number each other alike in those that others reach
-/// into.
+/// The ranks that take part in a collective have all its windows, and number each other alike in those that others
+/// reach into.
 fn collective_domains(cx: &mut Context) {
     let program = cx.program;
     for (op, data) in &program.ops {

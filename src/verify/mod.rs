@@ -1,11 +1,11 @@
 //! The rules of a program.
 //!
 //! [`verify`] reports everything that is wrong with a program, not only the first mistake. [`rules`] lists what can be,
-//! and each group of rules has a file: `structure` (where ops may stand, what they may use), `types` and `tiles`
-//! (element types, ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers), `host` (the host driver
-//! and what it dispatches), `devices` (the ranks that it dispatches to), `collectives`, `tasks` (what orders tasks),
-//! `waiters` (deferred waits) and `callbacks` (the engine's own functions). Two analyses serve the rules and code generation: [`domains`]
-//! tells which ranks share a window, [`range`] what values scalars can have.
+//! and each group of rules has a file: `structure` (where ops may stand, what they may use), `types` and `tiles` (element
+//! types, ranks, shapes), `sizes`, `bounds` (regions, peers, indices), `comm` (signals and transfers), `host` (the host
+//! driver and what it dispatches), `devices` (the ranks that it dispatches to), `collectives`, `tasks` (what orders
+//! tasks), `waiters` (deferred waits) and `callbacks` (the engine's own functions). Two analyses serve the rules and code
+//! generation: [`domains`] tells which ranks share a window, [`range`] what values scalars can have.
 //!
 //! An error is only reported for what certainly goes wrong where the op runs: offsets that depend on data are checked
 //! when they run. With the world size more is certain than without, so a program is verified when it is finished, and

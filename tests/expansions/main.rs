@@ -4,7 +4,7 @@
 mod meetings;
 mod mutants;
 mod programs;
-#[path = "../mutations/text.rs"]
+#[path = "../support/statements.rs"]
 mod text;
 
 use pld::check::{Arg, Explore, Memory, Options, Schedule, check, run};

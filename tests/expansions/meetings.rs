@@ -136,10 +136,8 @@ entry clear(data: window[2, 4] i32) {
     let outcome = explored(&text, 4, 40);
     let pld::check::Arg::Ranked(ys) = &outcome.args[1] else { panic!("a tensor of all ranks") };
     // Row 0 is of rank 3, row 1 of rank 1.
-    let expected: Vec<u8> = [3, 1]
-        .iter()
-        .flat_map(|rank| (0..4).flat_map(move |i| ((rank + 1) * 100_003 + i as i32).to_ne_bytes()))
-        .collect();
+    let expected: Vec<u8> =
+        [3i32, 1].iter().flat_map(|rank| (0..4).flat_map(move |i| ((rank + 1) * 100_003 + i).to_ne_bytes())).collect();
     assert_eq!((&ys[1], &ys[3]), (&expected, &expected));
 }
 

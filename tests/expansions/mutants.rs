@@ -15,6 +15,13 @@ const LAUNCHES: usize = 2;
 /// A statement by its place in each block around it.
 type Path = Vec<usize>;
 
+/// A statement.
+struct Place {
+    path: Path,
+    head: String,
+    is_signal: bool,
+}
+
 struct Mutant {
     name: String,
     text: String,
@@ -24,10 +31,10 @@ fn block<'a>(program: &'a mut Vec<Statement>, path: &[usize]) -> &'a mut Vec<Sta
     path.iter().fold(program, |block, &at| block[at].body.as_mut().expect("a block"))
 }
 
-fn find(statements: &[Statement], path: &mut Path, found: &mut Vec<(Path, String)>) {
+fn find(statements: &[Statement], path: &mut Path, found: &mut Vec<Place>) {
     for (at, statement) in statements.iter().enumerate() {
         path.push(at);
-        found.push((path.clone(), statement.head.clone()));
+        found.push(Place { path: path.clone(), head: statement.head.clone(), is_signal: statement.is_signal() });
         find(statement.body.as_deref().unwrap_or_default(), path, found);
         path.pop();
     }
@@ -39,9 +46,9 @@ fn mutants(text: &str) -> Vec<Mutant> {
     let original = statements(text);
     let mut all = Vec::new();
     find(&original, &mut Path::new(), &mut all);
-    let make = |what: &str, paths: &[&(Path, String)]| {
+    let make = |what: &str, places: &[&Place]| {
         let mut program = original.clone();
-        for (path, head) in paths.iter().rev() {
+        for Place { path, head, .. } in places.iter().rev() {
             let (&at, outer) = path.split_last().expect("a statement");
             let block = block(&mut program, outer);
             match head.strip_suffix(" % 2") {
@@ -49,15 +56,18 @@ fn mutants(text: &str) -> Vec<Mutant> {
                 _ => _ = block.remove(at),
             }
         }
-        let heads: Vec<&str> = paths.iter().map(|(_, head)| head.as_str()).collect();
+        let heads: Vec<&str> = places.iter().map(|place| place.head.as_str()).collect();
         Mutant { name: format!("{what}: {}", heads.join("; ")), text: text::print(&program) }
     };
-    let begins = |word: &'static str| all.iter().filter(move |(_, head)| head.starts_with(word)).collect::<Vec<_>>();
-    let (notifies, waits) = (begins("notify "), begins("wait "));
+    let signals = |word: &'static str| {
+        all.iter().filter(move |place| place.is_signal && place.head.starts_with(word)).collect::<Vec<_>>()
+    };
+    let (notifies, waits) = (signals("notify "), signals("wait "));
     assert_eq!(notifies.len(), waits.len());
-    let memory: Vec<_> = all.iter().filter(|(_, head)| head.contains("_cells[") && head.contains("] = turn")).collect();
+    let memory: Vec<_> =
+        all.iter().filter(|place| place.head.contains("_cells[") && place.head.contains("] = turn")).collect();
     let parities: Vec<_> =
-        all.iter().filter(|(_, head)| head.starts_with("parity") && head.ends_with(" % 2")).collect();
+        all.iter().filter(|place| place.head.starts_with("parity") && place.head.ends_with(" % 2")).collect();
     let mut mutants: Vec<Mutant> = notifies.iter().map(|&notify| make("without", &[notify])).collect();
     mutants.extend(waits.iter().map(|&wait| make("without", &[wait])));
     mutants.extend(notifies.iter().zip(&waits).map(|(&notify, &wait)| make("without", &[notify, wait])));

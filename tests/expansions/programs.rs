@@ -76,7 +76,9 @@ pub const CALLS: &[(Kind, &str, &str)] = &[
 /// Elements of a row of an all_to_all_v.
 const WIDTH: usize = 2;
 
-type Operands = Vec<(&'static str, Vec<usize>)>;
+/// Its name and shape.
+type Window = (&'static str, Vec<usize>);
+type Operands = Vec<Window>;
 
 impl Case {
     /// The windows that are filled, and those that are taken from.
@@ -122,7 +124,7 @@ impl Case {
         windows.extend(taken.iter().filter(|window| !given.contains(window)).cloned());
         let elements = |operands: &Operands| operands.iter().map(|(_, shape)| product(shape)).sum::<usize>();
         let (x, y) = (elements(&given), elements(&taken));
-        let ty = |(name, shape): &(&str, Vec<usize>)| format!("{shape:?} {}", self.dtype_of(name));
+        let ty = |(name, shape): &Window| format!("{shape:?} {}", self.dtype_of(name));
         let moved = |operands: &Operands, out: bool| {
             let mut begin = 0;
             let mut text = String::new();
@@ -148,10 +150,9 @@ impl Case {
         let call = self.call();
         // Whoever puts again needs to know that it has been read.
         let close = if self.kind == Kind::Barrier { call.as_str() } else { "" };
-        let names: Vec<&str> = windows.iter().map(|(name, _)| *name).collect();
-        let names = names.join(", ");
-        let params: Vec<String> = windows.iter().map(|w| format!("{}: window{}", w.0, ty(w))).collect();
-        let params = params.join(", ");
+        let name = |w: &Window| w.0.to_string();
+        let param = |w: &Window| format!("{}: window{}", w.0, ty(w));
+        let (names, params) = (list(&windows, name), list(&windows, param));
         let (dtype, turns) = (self.dtype, self.turns);
         let (x, y) = (format!("{x}] {dtype}"), format!("{y}] {dtype}"));
         let entry = |name: &str, body: &str| {
@@ -181,12 +182,7 @@ impl Case {
                 let on = |call: &str| if call.is_empty() { String::new() } else { format!("{call} cores {cores}\n") };
                 let mut filled = given.clone();
                 filled.extend(taken.iter().filter(|_| self.kind == Kind::Barrier).cloned());
-                let list = |windows: &Operands, param: &dyn Fn(&(&'static str, Vec<usize>)) -> String| {
-                    windows.iter().map(param).collect::<Vec<_>>().join(", ")
-                };
-                let param = |w: &(&'static str, Vec<usize>)| format!("{}: window{}", w.0, ty(w));
-                let name = |w: &(&'static str, Vec<usize>)| w.0.to_string();
-                let (to, from) = (list(&filled, &param), list(&taken, &param));
+                let (to, from) = (list(&filled, param), list(&taken, param));
                 let entries = format!(
                     "entry fill(x: tensor[{turns}, {x} in, {to}, me: i32, k: i64) {{\nat give {{\n{fill}}}\n}}\n\
                      entry take(y: tensor[{turns}, {y} out, {from}, k: i64) {{\nat get {{\n{take}}}\n}}\n"
@@ -194,9 +190,9 @@ impl Case {
                 let ranks = |dispatch: String| format!("ranks r in 0..world {{ dispatch {dispatch} device r }}\n");
                 let driver = format!(
                     "for k in 0..{turns} {{\n{}{}{}{}}}\n",
-                    ranks(format!("fill(xs[r], {}, r, k)", list(&filled, &name))),
+                    ranks(format!("fill(xs[r], {}, r, k)", list(&filled, name))),
                     calls(&on(&call)),
-                    ranks(format!("take(ys[r], {}, k)", list(&taken, &name))),
+                    ranks(format!("take(ys[r], {}, k)", list(&taken, name))),
                     on(close)
                 );
                 (entries, driver)
@@ -321,7 +317,12 @@ impl Case {
     }
 }
 
+/// The elements of a rank's windows.
 type Windows = BTreeMap<&'static str, Vec<i32>>;
+
+fn list(windows: &[Window], text: impl Fn(&Window) -> String) -> String {
+    windows.iter().map(text).collect::<Vec<_>>().join(", ")
+}
 
 fn product(shape: &[usize]) -> usize {
     shape.iter().product()

@@ -9,6 +9,7 @@
 mod exchanges;
 mod mutants;
 mod survivors;
+#[path = "../support/statements.rs"]
 mod text;
 
 use std::time::{Duration, Instant};
