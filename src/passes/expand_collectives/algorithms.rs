@@ -44,7 +44,9 @@ pub(super) fn mailed(program: &Program, call: &Call, target: &Target) -> Option<
     let dtype = program.tensors[data(&call.collective)?].dtype;
     let fits = given_bytes(program, call, target) <= MAIL_BYTES;
     let counted = matches!(call.collective.kind, CollectiveKind::AllToAllV(_));
-    (call.collective.mode == Mode::Mesh && fits && !counted).then_some(dtype)
+    // How many elements a lane has is known when it runs.
+    let alone = call.lanes.is_none();
+    (call.collective.mode == Mode::Mesh && fits && !counted && alone).then_some(dtype)
 }
 
 /// The type of the elements that a call stages, if it does.
