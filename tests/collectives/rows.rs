@@ -280,7 +280,7 @@ fn c27_counts_far_below_capacity() {
 }
 
 /// All ranks end with an error that names what is too much and what it is compared with.
-fn assert_refused(exchange: &Exchange, numbers: [&str; 2], interpreted: &str) {
+fn assert_refused(exchange: &Exchange, numbers: [&str; 2]) {
     for case in [exchange.in_task("mesh"), exchange.in_task("direct"), exchange.in_host("auto", 1)] {
         for unchecked in [false, true] {
             let options = CompileOptions { unchecked, ..CompileOptions::default() };
@@ -296,7 +296,7 @@ fn assert_refused(exchange: &Exchange, numbers: [&str; 2], interpreted: &str) {
         let options = check::Options { nranks: case.nranks, args: &args, ..check::Options::default() };
         let outcome = check::run(&program(&case.text), &options, &Schedule::Random(1)).unwrap();
         let told = outcome.findings.first().expect("a finding").to_string();
-        assert!(outcome.fault.is_some() && told.contains(interpreted), "{told}");
+        assert!(outcome.fault.is_some() && numbers.iter().all(|number| told.contains(number)), "{told}");
     }
 }
 
@@ -307,26 +307,26 @@ fn counts_over_capacity_or_negative() {
         exchange.counts[src][dst] = count;
         exchange
     };
-    assert_refused(&with(1, 2, 5), [" is 5", "which is 4"], "5 <= 4");
-    assert_refused(&with(2, 2, 5), [" is 5", "which is 4"], "5 <= 4");
-    assert_refused(&with(0, 1, 1 << 30), ["is 1073741824", "which is 4"], "1073741824 <= 4");
+    assert_refused(&with(1, 2, 5), [" is 5", "which is 4"]);
+    assert_refused(&with(2, 2, 5), [" is 5", "which is 4"]);
+    assert_refused(&with(0, 1, 1 << 30), ["is 1073741824", "which is 4"]);
     let long = Exchange { numbers: DType::I64, ..with(0, 1, 1 << 32) };
-    assert_refused(&long, ["is 4294967296", "which is 4"], "4294967296 <= 4");
-    assert_refused(&with(0, 1, -1), [" is -1", ">= 0"], "-1 >= 0");
+    assert_refused(&long, ["is 4294967296", "which is 4"]);
+    assert_refused(&with(0, 1, -1), [" is -1", ">= 0"]);
     // More than the receiver has room for, and than the sender has.
     let packed = |src: usize, dst: usize, count: i64| {
         let mut exchange = Exchange::packed(3, 0, |_, _| 2);
         exchange.counts[src][dst] = count;
         exchange
     };
-    assert_refused(&packed(0, 1, 7), ["is 7", "which is"], "7 <= ");
-    assert_refused(&packed(0, 1, -3), ["is -3", ">= 0"], "-3 >= 0");
+    assert_refused(&packed(0, 1, 7), ["is 7", "which is"]);
+    assert_refused(&packed(0, 1, -3), ["is -3", ">= 0"]);
     let mut outside = Exchange::packed(2, 0, |_, _| 1);
     outside.offsets.as_mut().unwrap().0[1][0] = -1;
-    assert_refused(&outside, ["is -1", ">= 0"], "-1 >= 0");
+    assert_refused(&outside, ["is -1", ">= 0"]);
     let mut outside = Exchange::packed(2, 0, |_, _| 1);
     outside.offsets.as_mut().unwrap().1[1][0] = 2;
-    assert_refused(&outside, ["is 1", "which is 0"], "1 <= 0");
+    assert_refused(&outside, ["is 1", "which is 0"]);
 }
 
 #[test]
