@@ -3,6 +3,7 @@
 #   make demo          build the library, run the all-reduce on 2 and 4 ranks, threads and processes
 #   make test          every test
 #   make bench         the benchmark table (bench-peers installs the MPI libraries it compares with)
+#   make tune          measure the algorithms of collectives and rewrite the table by which the library chooses
 #   make docs          documentation of the source and of the C interface
 #   make bless         rewrite generated files and expected outputs
 
@@ -13,7 +14,7 @@ PREFIX  := $(CURDIR)/target/prefix
 CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench bench-peers docs bless setup package lint test-rust test-loom test-c test-valgrind test-docs
+.PHONY: demo test bench bench-peers tune docs bless setup package lint test-rust test-loom test-c test-valgrind test-docs
 
 demo: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
@@ -69,6 +70,9 @@ bench: setup
 bench-peers:
 	scripts/setup.sh mpicc venv
 	benches/peers/install.sh
+
+tune: setup
+	$(CARGO) run --release -p pld-bench -- tune
 
 docs:
 	$(CARGO) doc --workspace --no-deps

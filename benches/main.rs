@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! pld-bench [--quick] [--no-peers] [--seconds N] [--out FILE] [NAME...]
+//! pld-bench tune [--quick] [--seconds N] [--out FILE]
 //! ```
 //!
 //! Prints a table and writes its rows to `target/bench.json`, or `FILE`. With names, only rows that begin with one of
-//! them. `docs/performance.md` tells how to read it.
+//! them. `docs/performance.md` tells how to read it. `tune` rewrites the table by which the library chooses among the
+//! algorithms of collectives.
 
 mod board;
 mod campaign;
@@ -19,6 +21,7 @@ mod row;
 mod rows;
 mod session;
 mod team;
+mod tune;
 
 use std::io::{Write, stderr, stdout};
 use std::path::{Path, PathBuf};
@@ -31,19 +34,26 @@ use peers::Peer;
 use report::Entry;
 use row::Row;
 
-const USAGE: &str = "usage: pld-bench [--quick] [--no-peers] [--seconds N] [--out FILE] [NAME...]";
+const USAGE: &str = "usage: pld-bench [tune] [--quick] [--no-peers] [--seconds N] [--out FILE] [NAME...]";
 
 /// What the command line asks for.
 struct Request {
+    tune: bool,
     plan: Plan,
     peers: bool,
-    out: PathBuf,
+    out: Option<PathBuf>,
     names: Vec<String>,
 }
 
 fn main() -> ExitCode {
-    let rows = rows::all();
-    let result = rank::main(&rows).unwrap_or_else(|| Request::parse().and_then(|request| measure(rows, &request)));
+    let (rows, trials) = (rows::all(), tune::rows());
+    let result = match rank::main(rows.iter().chain(&trials)) {
+        Some(result) => result,
+        None => Request::parse().and_then(|request| match request.tune {
+            true => tune::run(&trials, &request.out.clone().unwrap_or_else(tuning_table), &request.plan),
+            false => measure(rows, &request),
+        }),
+    };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -57,9 +67,10 @@ fn main() -> ExitCode {
 impl Request {
     fn parse() -> Result<Self, String> {
         let mut request = Self {
+            tune: false,
             plan: Plan { quick: false, budget: Duration::from_secs(240) },
             peers: true,
-            out: target().join("bench.json"),
+            out: None,
             names: Vec::new(),
         };
         let mut words = std::env::args().skip(1);
@@ -72,8 +83,9 @@ impl Request {
                     let seconds = value()?.parse().map_err(|e| format!("--seconds: {e}"))?;
                     request.plan.budget = Duration::from_secs(seconds);
                 }
-                "--out" => request.out = PathBuf::from(value()?),
+                "--out" => request.out = Some(PathBuf::from(value()?)),
                 option if option.starts_with('-') => return Err(format!("{option} is unknown\n{USAGE}")),
+                "tune" => request.tune = true,
                 name => request.names.push(name.to_owned()),
             }
         }
@@ -83,6 +95,11 @@ impl Request {
     fn wants(&self, row: &Row) -> bool {
         self.names.is_empty() || self.names.iter().any(|name| row.name.starts_with(name.as_str()))
     }
+}
+
+/// The table that `tune` rewrites.
+fn tuning_table() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/passes/expand_collectives/tuning.txt")
 }
 
 /// Cargo's target folder, where peers are installed and results go.
@@ -109,7 +126,8 @@ fn measure(rows: Vec<Row>, request: &Request) -> Result<(), String> {
         })
         .collect();
     let entries: Vec<Entry> = rows.iter().map(|(row, outcome)| Entry::new(row, outcome)).collect();
-    std::fs::write(&request.out, report::json(&entries)).map_err(|e| format!("{}: {e}", request.out.display()))?;
+    let out = request.out.clone().unwrap_or_else(|| target().join("bench.json"));
+    std::fs::write(&out, report::json(&entries)).map_err(|e| format!("{}: {e}", out.display()))?;
 
     let names: Vec<&str> = peers.iter().map(|peer| peer.name).collect();
     let text = report::table(&rows, &names) + &remarks(&campaign, &peers, request, others);

@@ -55,9 +55,9 @@ pub fn unpin() {
 }
 
 /// If this process is a rank of a team: measures its row and returns what went wrong, if anything.
-pub fn main(rows: &[Row]) -> Option<Result<(), String>> {
+pub fn main<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Option<Result<(), String>> {
     let name = std::env::var(ROW).ok()?;
-    let row = rows.iter().find(|row| row.name == name)?;
+    let row = rows.into_iter().find(|row| row.name == name)?;
     Some(Bench::from_environment().and_then(|bench| (row.measure)(&bench)))
 }
 

@@ -168,8 +168,8 @@ typedef enum pld_collective_mode {
 } pld_collective_mode;
 
 /**
- * Values of `pld_combine_t`. `f16` and `bf16` combine in `f32` and are rounded once, at the end; integers wrap. Of floats,
- * the maximum and the minimum are NaN if an operand is.
+ * Values of `pld_combine_t`. `f16` and `bf16` combine in `f32` and are rounded once, at the end; integers wrap. Of
+ * floats, the maximum and the minimum are NaN if an operand is.
  */
 typedef enum pld_combine {
   /**
@@ -1184,8 +1184,8 @@ typedef struct pld_collective_options_t {
    */
   pld_collective_mode_t mode;
   /**
-   * How many blocks share the work, which run on as many cores as the rank has; 0 is 1. In the host driver only: in a
-   * task the work is the task's.
+   * How many blocks share the work, which run on as many cores as the rank has; 0 is 1. In the host driver only: in
+   * a task the work is the task's.
    */
   uint32_t cores;
   /**
@@ -1241,8 +1241,8 @@ typedef struct pld_compile_options_t {
 typedef uint32_t pld_transport_t;
 
 /**
- * Options of `pld_program_expand`: the world that the program is written out for. `pld_expand_options_init` sets the size;
- * 0 is the default everywhere else.
+ * Options of `pld_program_expand`: the world that the program is written out for. `pld_expand_options_init` sets the
+ * size; 0 is the default everywhere else.
  */
 typedef struct pld_expand_options_t {
   /**
@@ -1567,8 +1567,9 @@ pld_status_t pld_expand_options_init(pld_expand_options_t *options,
 
 /**
  * Makes a finished program in which the collectives of this one are written out in puts, gets, notifies and waits, as
- * `pld_compile` does for a world of this kind: to be printed, or checked. `options` may be NULL. `*out_program` is a program
- * as after `pld_program_finish`; the caller owns it. Local; any number of threads may expand a finished program.
+ * `pld_compile` does for a world of this kind: to be printed, or checked. `options` may be NULL. `*out_program` is a
+ * program as after `pld_program_finish`; the caller owns it. Local; any number of threads may expand a finished
+ * program.
  *
  * Errors: `PLD_ERR_VERIFY` if the program breaks a rule for this number of ranks, which `pld_last_error` tells;
  * `PLD_ERR_UNSUPPORTED` if no such program can be made; `PLD_ERR_INVALID_STATE` if the program is not finished;
@@ -1924,8 +1925,8 @@ PLD_API void pld_if_end(struct pld_program_t *p);
 
 /**
  * Requires that the comparison holds: otherwise the launch ends on every rank with `PLD_ERR_OUT_OF_BOUNDS` naming both
- * values, rank and line, also in an unchecked executable. `peer` is the rank that it is about, which is named too; zero
- * (`pld_no_scalar()`) if there is none. Inside a task; local, does not block, and orders nothing.
+ * values, rank and line, also in an unchecked executable. `peer` is the rank that it is about, which is named too;
+ * zero (`pld_no_scalar()`) if there is none. Inside a task; local, does not block, and orders nothing.
  */
 PLD_API
 void pld_require(struct pld_program_t *p,
@@ -1995,8 +1996,8 @@ struct pld_tensor_t pld_slice(struct pld_program_t *p,
                               size_t ndims);
 
 /**
- * All elements of `tensor` in one dimension, over the same memory. It is packed: a parameter, or a part without gaps. In an
- * entry, inside or outside its tasks.
+ * All elements of `tensor` in one dimension, over the same memory. It is packed: a parameter, or a part without gaps.
+ * In an entry, inside or outside its tasks.
  */
 PLD_API
 struct pld_tensor_t pld_flatten(struct pld_program_t *p,
@@ -2200,11 +2201,11 @@ void pld_get(struct pld_program_t *p,
              const struct pld_transfer_t *t);
 
 /**
- * The region of `dst` becomes the combination of the same region of the window `src` of the ranks `first`, `first + 1`, ...
- * `end - 1` of its domain, in this order, counted on from rank 0 behind the last: `first` is a rank, and there are at
- * least one and at most all. `t` as with `pld_get`, without chunks. `dst` may be that region of `src` itself, whose own
- * part is read before it is written. Types are those of `pld_allreduce`; of `f32`, `f16` and `bf16`, `dst` may be another
- * than `src`: they combine in `f32`, and are rounded once. Inside a task; otherwise as `pld_get`.
+ * The region of `dst` becomes the combination of the same region of the window `src` of the ranks `first`, `first +
+ * 1`, ... `end - 1` of its domain, in this order, counted on from rank 0 behind the last: `first` is a rank, and there
+ * are at least one and at most all. `t` as with `pld_get`, without chunks. `dst` may be that region of `src` itself,
+ * whose own part is read before it is written. Types are those of `pld_allreduce`; of `f32`, `f16` and `bf16`, `dst`
+ * may be another than `src`: they combine in `f32`, and are rounded once. Inside a task; otherwise as `pld_get`.
  */
 PLD_API
 void pld_get_reduce(struct pld_program_t *p,
@@ -2303,18 +2304,18 @@ pld_status_t pld_collective_options_init(pld_collective_options_t *options,
                                          size_t size);
 
 /**
- * Nobody goes on before all ranks of the domain of `window` have come; a zero `window` stands for that of the signal, or
- * without one for all ranks of the world. What a rank wrote before, all see behind it. `options` may be NULL.
+ * Nobody goes on before all ranks of the domain of `window` have come; a zero `window` stands for that of the signal,
+ * or without one for all ranks of the world. What a rank wrote before, all see behind it. `options` may be NULL.
  *
  * This holds for every collective. It stands in a task of an `at`, or in the host driver outside of loops over ranks,
- * where the library makes a task of it on every rank of the domain. When it runs, every rank of the domain makes the same
- * calls in the same order: of the same collective, on as many elements of the same type. Ranks that differ end the
- * launch with `PLD_ERR_MISMATCH` naming both calls, or in an unchecked executable with `PLD_ERR_TIMEOUT`.
+ * where the library makes a task of it on every rank of the domain. When it runs, every rank of the domain makes the
+ * same calls in the same order: of the same collective, on as many elements of the same type. Ranks that differ end
+ * the launch with `PLD_ERR_MISMATCH` naming both calls, or in an unchecked executable with `PLD_ERR_TIMEOUT`.
  *
- * A call is over on a rank when its part is done: then its inputs may be changed and its results read, however slow the
- * others are. It needs no signals, and leaves none behind: the next call may follow at once, also in a loop or an `if`
- * that all ranks take. Tensors are packed, of any number of dimensions and elements, also none, and lie apart. Results
- * are the same bits on every rank and in every run.
+ * A call is over on a rank when its part is done: then its inputs may be changed and its results read, however slow
+ * the others are. It needs no signals, and leaves none behind: the next call may follow at once, also in a loop or an
+ * `if` that all ranks take. Tensors are packed, of any number of dimensions and elements, also none, and lie apart.
+ * Results are the same bits on every rank and in every run.
  */
 PLD_API
 void pld_barrier(struct pld_program_t *p,
@@ -2332,8 +2333,8 @@ void pld_allreduce(struct pld_program_t *p,
                    const pld_collective_options_t *options);
 
 /**
- * Row `r` of the window `data` of each rank `r` becomes the combination of the rows `r` of all ranks; other rows stay as
- * they are. The first extent of `data` is the number of ranks. Types as with `pld_allreduce`; otherwise as every
+ * Row `r` of the window `data` of each rank `r` becomes the combination of the rows `r` of all ranks; other rows stay
+ * as they are. The first extent of `data` is the number of ranks. Types as with `pld_allreduce`; otherwise as every
  * collective: see `pld_barrier`.
  */
 PLD_API
@@ -2353,8 +2354,8 @@ void pld_broadcast(struct pld_program_t *p,
                    const pld_collective_options_t *options);
 
 /**
- * Row `r` of the window `dst` of every rank becomes `src` of rank `r`. The first extent of `dst` is the number of ranks,
- * and `src`, which need not be a window in a task, has the elements of one row. Of any type; otherwise as every
+ * Row `r` of the window `dst` of every rank becomes `src` of rank `r`. The first extent of `dst` is the number of
+ * ranks, and `src`, which need not be a window in a task, has the elements of one row. Of any type; otherwise as every
  * collective: see `pld_barrier`.
  */
 PLD_API
@@ -2364,9 +2365,9 @@ void pld_allgather(struct pld_program_t *p,
                    const pld_collective_options_t *options);
 
 /**
- * Row `r` of the window `dst` of every rank `q` becomes row `q` of `src` of rank `r`. Both have as many rows as there are
- * ranks, and rows of as many elements; `src` need not be a window in a task. Of any type; otherwise as every collective:
- * see `pld_barrier`.
+ * Row `r` of the window `dst` of every rank `q` becomes row `q` of `src` of rank `r`. Both have as many rows as there
+ * are ranks, and rows of as many elements; `src` need not be a window in a task. Of any type; otherwise as every
+ * collective: see `pld_barrier`.
  */
 PLD_API
 void pld_all_to_all(struct pld_program_t *p,
@@ -2375,9 +2376,10 @@ void pld_all_to_all(struct pld_program_t *p,
                     const pld_collective_options_t *options);
 
 /**
- * Each rank `r` sends `send.counts[q]` rows of `send.rows` to each rank `q`, which finds them in its window `recv.rows`, and
- * their number in `recv.counts[r]`. Only these rows move, and others stay as they are. Rows are of any type, and as long on
- * both sides. Either both sides say where the rows of each rank begin, or none: then each has an even share.
+ * Each rank `r` sends `send.counts[q]` rows of `send.rows` to each rank `q`, which finds them in its window
+ * `recv.rows`, and their number in `recv.counts[r]`. Only these rows move, and others stay as they are. Rows are of
+ * any type, and as long on both sides. Either both sides say where the rows of each rank begin, or none: then each has
+ * an even share.
  *
  * A count that is negative, or more than what the receiver has room for, ends the launch on every rank with
  * `PLD_ERR_OUT_OF_BOUNDS` naming both numbers. Otherwise as every collective: see `pld_barrier`.

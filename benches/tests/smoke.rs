@@ -57,7 +57,7 @@ const FIELDS: [&str; 11] =
     ["best_peer", "limit", "max", "met", "min", "name", "ratio", "runs", "target", "unit", "value"];
 
 /// Rows that the documentation and the project's goals name.
-const ROWS: [&str; 26] = [
+const ROWS: [&str; 35] = [
     "limit/trip",
     "limit/memcpy_64m",
     "core/put_notify_8",
@@ -81,6 +81,15 @@ const ROWS: [&str; 26] = [
     "tasks/overhead_submitted",
     "tasks/overhead_held",
     "tasks/defer_64_cpu",
+    "collectives/barrier/2",
+    "collectives/allreduce/2/8",
+    "collectives/allreduce/2/67108864",
+    "collectives/allgather/2/67108864",
+    "collectives/reduce_scatter/4/16384",
+    "collectives/all_to_all/8/4194304",
+    "collectives/all_to_all_v/2/64",
+    "collectives/broadcast/2/16384",
+    "collectives/barrier/8",
     "check/allreduce",
     "check/moe",
     "check/moe_memory",

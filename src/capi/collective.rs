@@ -15,8 +15,8 @@ use super::tensor::pld_tensor_t;
 /// How the elements of ranks combine: a value of `enum pld_combine`.
 pub type pld_combine_t = u32;
 
-/// Values of `pld_combine_t`. `f16` and `bf16` combine in `f32` and are rounded once, at the end; integers wrap. Of floats,
-/// the maximum and the minimum are NaN if an operand is.
+/// Values of `pld_combine_t`. `f16` and `bf16` combine in `f32` and are rounded once, at the end; integers wrap. Of
+/// floats, the maximum and the minimum are NaN if an operand is.
 #[repr(C)]
 pub enum pld_combine {
     /// The sum.
@@ -78,8 +78,8 @@ pub struct pld_collective_options_t {
     pub struct_size: u32,
     /// The algorithm; a barrier has no choice.
     pub mode: pld_collective_mode_t,
-    /// How many blocks share the work, which run on as many cores as the rank has; 0 is 1. In the host driver only: in a
-    /// task the work is the task's.
+    /// How many blocks share the work, which run on as many cores as the rank has; 0 is 1. In the host driver only: in
+    /// a task the work is the task's.
     pub cores: u32,
     /// A window that names the channel. Calls on one channel pair in their order; those on different channels are
     /// independent. Its cells stay as they are. Zero: the channel is that of the data.
@@ -93,18 +93,18 @@ pub extern "C" fn pld_collective_options_init(options: CollectiveOptionsOut, siz
     guard::status(|| options.init(size))
 }
 
-/// Nobody goes on before all ranks of the domain of `window` have come; a zero `window` stands for that of the signal, or
-/// without one for all ranks of the world. What a rank wrote before, all see behind it. `options` may be NULL.
+/// Nobody goes on before all ranks of the domain of `window` have come; a zero `window` stands for that of the signal,
+/// or without one for all ranks of the world. What a rank wrote before, all see behind it. `options` may be NULL.
 ///
 /// This holds for every collective. It stands in a task of an `at`, or in the host driver outside of loops over ranks,
-/// where the library makes a task of it on every rank of the domain. When it runs, every rank of the domain makes the same
-/// calls in the same order: of the same collective, on as many elements of the same type. Ranks that differ end the
-/// launch with `PLD_ERR_MISMATCH` naming both calls, or in an unchecked executable with `PLD_ERR_TIMEOUT`.
+/// where the library makes a task of it on every rank of the domain. When it runs, every rank of the domain makes the
+/// same calls in the same order: of the same collective, on as many elements of the same type. Ranks that differ end
+/// the launch with `PLD_ERR_MISMATCH` naming both calls, or in an unchecked executable with `PLD_ERR_TIMEOUT`.
 ///
-/// A call is over on a rank when its part is done: then its inputs may be changed and its results read, however slow the
-/// others are. It needs no signals, and leaves none behind: the next call may follow at once, also in a loop or an `if`
-/// that all ranks take. Tensors are packed, of any number of dimensions and elements, also none, and lie apart. Results
-/// are the same bits on every rank and in every run.
+/// A call is over on a rank when its part is done: then its inputs may be changed and its results read, however slow
+/// the others are. It needs no signals, and leaves none behind: the next call may follow at once, also in a loop or an
+/// `if` that all ranks take. Tensors are packed, of any number of dimensions and elements, also none, and lie apart.
+/// Results are the same bits on every rank and in every run.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_barrier(p: Option<&mut pld_program_t>, window: pld_tensor_t, options: CollectiveOptions) {
     collective(p, options, |c| {
@@ -128,8 +128,8 @@ pub extern "C" fn pld_allreduce(
     })
 }
 
-/// Row `r` of the window `data` of each rank `r` becomes the combination of the rows `r` of all ranks; other rows stay as
-/// they are. The first extent of `data` is the number of ranks. Types as with `pld_allreduce`; otherwise as every
+/// Row `r` of the window `data` of each rank `r` becomes the combination of the rows `r` of all ranks; other rows stay
+/// as they are. The first extent of `data` is the number of ranks. Types as with `pld_allreduce`; otherwise as every
 /// collective: see `pld_barrier`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_reduce_scatter(
@@ -159,8 +159,8 @@ pub extern "C" fn pld_broadcast(
     })
 }
 
-/// Row `r` of the window `dst` of every rank becomes `src` of rank `r`. The first extent of `dst` is the number of ranks,
-/// and `src`, which need not be a window in a task, has the elements of one row. Of any type; otherwise as every
+/// Row `r` of the window `dst` of every rank becomes `src` of rank `r`. The first extent of `dst` is the number of
+/// ranks, and `src`, which need not be a window in a task, has the elements of one row. Of any type; otherwise as every
 /// collective: see `pld_barrier`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_allgather(
@@ -175,9 +175,9 @@ pub extern "C" fn pld_allgather(
     })
 }
 
-/// Row `r` of the window `dst` of every rank `q` becomes row `q` of `src` of rank `r`. Both have as many rows as there are
-/// ranks, and rows of as many elements; `src` need not be a window in a task. Of any type; otherwise as every collective:
-/// see `pld_barrier`.
+/// Row `r` of the window `dst` of every rank `q` becomes row `q` of `src` of rank `r`. Both have as many rows as there
+/// are ranks, and rows of as many elements; `src` need not be a window in a task. Of any type; otherwise as every
+/// collective: see `pld_barrier`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_all_to_all(
     p: Option<&mut pld_program_t>,
@@ -204,9 +204,10 @@ pub struct pld_rows_t {
     pub offsets: pld_tensor_t,
 }
 
-/// Each rank `r` sends `send.counts[q]` rows of `send.rows` to each rank `q`, which finds them in its window `recv.rows`, and
-/// their number in `recv.counts[r]`. Only these rows move, and others stay as they are. Rows are of any type, and as long on
-/// both sides. Either both sides say where the rows of each rank begin, or none: then each has an even share.
+/// Each rank `r` sends `send.counts[q]` rows of `send.rows` to each rank `q`, which finds them in its window
+/// `recv.rows`, and their number in `recv.counts[r]`. Only these rows move, and others stay as they are. Rows are of
+/// any type, and as long on both sides. Either both sides say where the rows of each rank begin, or none: then each has
+/// an even share.
 ///
 /// A count that is negative, or more than what the receiver has room for, ends the launch on every rank with
 /// `PLD_ERR_OUT_OF_BOUNDS` naming both numbers. Otherwise as every collective: see `pld_barrier`.

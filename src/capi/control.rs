@@ -88,8 +88,8 @@ pub extern "C" fn pld_if_end(p: Option<&mut pld_program_t>) {
 }
 
 /// Requires that the comparison holds: otherwise the launch ends on every rank with `PLD_ERR_OUT_OF_BOUNDS` naming both
-/// values, rank and line, also in an unchecked executable. `peer` is the rank that it is about, which is named too; zero
-/// (`pld_no_scalar()`) if there is none. Inside a task; local, does not block, and orders nothing.
+/// values, rank and line, also in an unchecked executable. `peer` is the rank that it is about, which is named too;
+/// zero (`pld_no_scalar()`) if there is none. Inside a task; local, does not block, and orders nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_require(
     p: Option<&mut pld_program_t>,

@@ -233,8 +233,8 @@ pub extern "C" fn pld_program_graph(
     })
 }
 
-/// Options of `pld_program_expand`: the world that the program is written out for. `pld_expand_options_init` sets the size;
-/// 0 is the default everywhere else.
+/// Options of `pld_program_expand`: the world that the program is written out for. `pld_expand_options_init` sets the
+/// size; 0 is the default everywhere else.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct pld_expand_options_t {
@@ -276,8 +276,9 @@ pub extern "C" fn pld_expand_options_init(options: ExpandOptionsOut, size: usize
 }
 
 /// Makes a finished program in which the collectives of this one are written out in puts, gets, notifies and waits, as
-/// `pld_compile` does for a world of this kind: to be printed, or checked. `options` may be NULL. `*out_program` is a program
-/// as after `pld_program_finish`; the caller owns it. Local; any number of threads may expand a finished program.
+/// `pld_compile` does for a world of this kind: to be printed, or checked. `options` may be NULL. `*out_program` is a
+/// program as after `pld_program_finish`; the caller owns it. Local; any number of threads may expand a finished
+/// program.
 ///
 /// Errors: `PLD_ERR_VERIFY` if the program breaks a rule for this number of ranks, which `pld_last_error` tells;
 /// `PLD_ERR_UNSUPPORTED` if no such program can be made; `PLD_ERR_INVALID_STATE` if the program is not finished;

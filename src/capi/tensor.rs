@@ -32,8 +32,8 @@ pub extern "C" fn pld_slice(
     })
 }
 
-/// All elements of `tensor` in one dimension, over the same memory. It is packed: a parameter, or a part without gaps. In an
-/// entry, inside or outside its tasks.
+/// All elements of `tensor` in one dimension, over the same memory. It is packed: a parameter, or a part without gaps.
+/// In an entry, inside or outside its tasks.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_flatten(p: Option<&mut pld_program_t>, tensor: pld_tensor_t) -> pld_tensor_t {
     build(p, |c| {

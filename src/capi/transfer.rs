@@ -143,11 +143,11 @@ pub extern "C" fn pld_get(
     })
 }
 
-/// The region of `dst` becomes the combination of the same region of the window `src` of the ranks `first`, `first + 1`, ...
-/// `end - 1` of its domain, in this order, counted on from rank 0 behind the last: `first` is a rank, and there are at
-/// least one and at most all. `t` as with `pld_get`, without chunks. `dst` may be that region of `src` itself, whose own
-/// part is read before it is written. Types are those of `pld_allreduce`; of `f32`, `f16` and `bf16`, `dst` may be another
-/// than `src`: they combine in `f32`, and are rounded once. Inside a task; otherwise as `pld_get`.
+/// The region of `dst` becomes the combination of the same region of the window `src` of the ranks `first`, `first +
+/// 1`, ... `end - 1` of its domain, in this order, counted on from rank 0 behind the last: `first` is a rank, and there
+/// are at least one and at most all. `t` as with `pld_get`, without chunks. `dst` may be that region of `src` itself,
+/// whose own part is read before it is written. Types are those of `pld_allreduce`; of `f32`, `f16` and `bf16`, `dst`
+/// may be another than `src`: they combine in `f32`, and are rounded once. Inside a task; otherwise as `pld_get`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_get_reduce(
     p: Option<&mut pld_program_t>,

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::machine::{Machine, Odd, Raced, Stop};
 use super::rules;
 use super::shadow::Access;
-use super::signal::{Awaited, Cell, Note};
+use super::signal::{Awaited, Cell, History, Note};
 use super::task::{At, Block, Who};
 use crate::ir::extent::Known;
 use crate::ir::program::{Param, TensorDef};
@@ -339,7 +339,9 @@ fn left(machine: &Machine) -> Vec<Shown> {
     if !machine.plan.options.persistent {
         return shown;
     }
-    for (&cell, history) in &machine.cells {
+    // What a cell is set to does not depend on what it was.
+    let counts = |history: &History| history.notes.iter().any(|note| note.does == NotifyOp::Add);
+    for (&cell, history) in machine.cells.iter().filter(|(_, history)| counts(history)) {
         for (&launch, waits) in &history.waits {
             let Some(next) = history.waits.get(&(launch + 1)) else { continue };
             let Some(&(wait, _)) = waits.intersection(next).min() else { continue };

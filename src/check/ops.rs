@@ -456,6 +456,7 @@ impl Machine<'_> {
         };
         let launch = self.launch(block.key.0);
         let history = self.cells.get_mut(&cell).expect("a wait has made its cell's history");
+        let satisfied_before = history.left_by(launch, &block.clock).is_some_and(|left| awaited.holds(left));
         block.clock.join(&history.released);
         let notes = history.notes.len();
         let number = self.seen.len() as u32;
@@ -463,7 +464,6 @@ impl Machine<'_> {
         self.seen.push(Seen { awaited: Some(*awaited), by: block.id, launch, notes, before });
         history.seen.push((block.time, notes, number));
         block.wait = number;
-        let satisfied_before = awaited.holds(history.value_before(launch));
         if satisfied_before && !awaited.holds(0) && history.had_to_wait(awaited, launch) {
             self.odd.push(Odd::Stale { awaited: *awaited, by: block.id, launch });
         }

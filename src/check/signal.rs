@@ -101,6 +101,12 @@ impl History {
         earlier.fold(0, |value, note| note.does.apply(value, note.value))
     }
 
+    /// What launches before `launch` have left, unless somebody with this clock knows that it is gone.
+    pub fn left_by(&self, launch: u32, clock: &Clock) -> Option<i32> {
+        let replaces = |note: &Note| note.launch >= launch && note.does == NotifyOp::Set && clock.covers(note.time);
+        (!self.notes.iter().rev().any(replaces)).then(|| self.value_before(launch))
+    }
+
     /// An earlier launch had to satisfy the same wait by itself.
     pub fn had_to_wait(&self, awaited: &Awaited, launch: u32) -> bool {
         (0..launch).any(|earlier| self.own.contains(&(earlier, awaited.op, awaited.expected)))

@@ -206,7 +206,7 @@ static void refusals(void) {
       {no_counts, "PLD-B001", "recv.counts is no tensor: the handle is zero"},
       {offsets_of_one_side, "PLD-B008", "only one side of this all_to_all_v has offsets"},
       {sum_of_a_tensor, "PLD-V041", "allreduce works on windows, but x is a tensor"},
-      {in_place, "PLD-V103", "w and w, which are the same memory"},
+      {in_place, "PLD-V103", "all_to_all is given w twice, and writes it"},
       {too_large_a_source, "PLD-V101", "as many elements in x as in each row of w"},
       {counts_that_are_rows, "PLD-V102", "does not hold an i32 or i64 for each rank"},
       {chunks, "PLD-B008", "neither atomic nor chunked"},

@@ -1,6 +1,7 @@
 //! Collectives as they are written out: right in every order, and no signal in them is idle.
 #![allow(missing_docs, reason = "a test is its own documentation")]
 
+mod meetings;
 mod mutants;
 mod programs;
 #[path = "../mutations/text.rs"]
@@ -124,8 +125,25 @@ fn they_are_right_on_windows_that_begin_with_zeros() {
 
 #[test]
 fn they_are_right_in_every_order() {
-    for case in cases(&[1], 2, 1) {
-        let options = Options { explore: Explore::Exhaustive, schedules: 20_000, ..Options::default() };
-        test(&case, options);
+    let every = |cases: &[Case]| {
+        for case in cases {
+            test(case, Options { explore: Explore::Exhaustive, schedules: 20_000, ..Options::default() });
+        }
+    };
+    every(&cases(&[1], 2, 2));
+    every(&cases(&[1], 3, 1));
+}
+
+#[test]
+fn they_are_right_where_ranks_do_not_compare_what_they_call() {
+    for case in cases(&[5], 3, 2) {
+        let target = Target { checked: false, ..Target::new(3) };
+        let program = case.program();
+        let program = expand_collectives(&program, &target).expect("it expands");
+        let args = case.args(2);
+        let options =
+            Options { nranks: 3, launches: 2, persistent: true, schedules: 3, args: &args, ..Options::default() };
+        let report = check(&program, &options, &mut || true).expect("it can be run");
+        assert!(report.findings.is_empty(), "{case:?}: {}\n{}", report.findings[0].diagnostic, print(&program));
     }
 }

@@ -104,3 +104,17 @@ fn no_signal_is_idle() {
     }
     assert!(missed.is_empty(), "nothing is found\n{missed}");
 }
+
+/// Synchronisations are numbered from 1 again after so many that no check comes to it: here after few.
+#[test]
+fn numbers_may_begin_again() {
+    for &(kind, mode, dtype) in CALLS {
+        let case = Case { kind, mode, site: Site::Task, count: 5, nranks: 2, dtype, turns: 3 };
+        let text = print(&written_out(&case));
+        assert!(text.contains("32768"), "{text}");
+        let found = |last: &str| finding(&case, &text.replace("32768", last)).map(|finding| finding.to_string());
+        assert_eq!(found("4"), None, "{case:?}");
+        // Its parity, or the number itself, would be that of the one before.
+        assert!(found("3").is_some() && found("2").is_some(), "{case:?}");
+    }
+}
