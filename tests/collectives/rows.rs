@@ -8,6 +8,9 @@ use pld::runtime::CompileOptions;
 use crate::case::{Case, Tensor, program, world};
 use crate::numbers::{DTYPES, Number, encode, given};
 
+/// A number for each pair of ranks.
+type Table = Vec<Vec<i64>>;
+
 /// Who sends how many rows to whom, from where to where.
 struct Exchange {
     nranks: usize,
@@ -17,9 +20,9 @@ struct Exchange {
     /// Rows of `src` and of `dst`.
     rows: (usize, usize),
     /// By sender and receiver.
-    counts: Vec<Vec<i64>>,
+    counts: Table,
     /// Where rows begin: by receiver and sender in `dst`, by sender and receiver in `src`.
-    offsets: Option<(Vec<Vec<i64>>, Vec<Vec<i64>>)>,
+    offsets: Option<(Table, Table)>,
     /// The type of counts and offsets.
     numbers: DType,
 }
@@ -45,7 +48,7 @@ impl Exchange {
             (offsets, end as usize)
         };
         let counts = &this.counts;
-        let all = |length: &dyn Fn(usize, usize) -> i64| -> (Vec<Vec<i64>>, usize) {
+        let all = |length: &dyn Fn(usize, usize) -> i64| -> (Table, usize) {
             let (offsets, ends): (Vec<_>, Vec<_>) = (0..nranks).map(|me| place(me, &|peer| length(me, peer))).unzip();
             (offsets, ends.into_iter().max().expect("there is a rank"))
         };
@@ -56,7 +59,7 @@ impl Exchange {
         this
     }
 
-    fn place(&self, offsets: Option<&Vec<Vec<i64>>>, rows: usize, me: usize, peer: usize) -> i64 {
+    fn place(&self, offsets: Option<&Table>, rows: usize, me: usize, peer: usize) -> i64 {
         offsets.map_or((peer * (rows / self.nranks)) as i64, |offsets| offsets[me][peer])
     }
 
@@ -94,7 +97,7 @@ impl Exchange {
             };
             values.iter().map(encoded).collect()
         };
-        let received: Vec<Vec<i64>> = (0..p).map(|dst| (0..p).map(|src| self.counts[src][dst]).collect()).collect();
+        let received: Table = (0..p).map(|dst| (0..p).map(|src| self.counts[src][dst]).collect()).collect();
         let tensor = |name: &str, dtype: DType, shape: &[usize], before: Vec<Vec<u8>>, after: Vec<Vec<u8>>| {
             let shape = shape.iter().map(|&extent| extent as i64).collect();
             Tensor { name: name.into(), dtype, shape, before, after, tolerance: 0.0 }
