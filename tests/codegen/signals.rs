@@ -8,7 +8,11 @@ use crate::ranks::{Arg, Bytes, Options, Outcome, Ranks};
 use crate::text::task;
 
 fn launch(body: &str, nranks: u32, a: i64, b: i64, asleep: &[u32]) -> (Outcome, Ranks) {
-    let mut ranks = Ranks::compile(&task(body), nranks, Options::default());
+    launch_with(Options::default(), body, nranks, a, b, asleep)
+}
+
+fn launch_with(options: Options, body: &str, nranks: u32, a: i64, b: i64, asleep: &[u32]) -> (Outcome, Ranks) {
+    let mut ranks = Ranks::compile(&task(body), nranks, options);
     ranks.patience = Duration::from_millis(200);
     let tensor = Arg::Ranked(vec![vec![0; 128]; nranks as usize]);
     let args = [tensor.clone(), tensor, Arg::Bits(a as u64), Arg::Bits(b as u64)];
@@ -28,10 +32,12 @@ fn adds_and_sets() {
       notify sig[1, 0] @peer += -3
       if me == 1 { notify sig[2, 0] @peer = b }
     }";
-    let (outcome, _) = launch(body, 3, 10, -(1 << 40) - 7, &[]);
-    outcome.assert_done();
-    for rank in 0..3 {
-        assert_eq!(signals(&outcome, rank), [33, -9, -7, 0], "rank {rank}");
+    for each in [false, true] {
+        let (outcome, _) = launch_with(Options { each, ..Options::default() }, body, 3, 10, -(1 << 40) - 7, &[]);
+        outcome.assert_done();
+        for rank in 0..3 {
+            assert_eq!(signals(&outcome, rank), [33, -9, -7, 0], "rank {rank}");
+        }
     }
 }
 
@@ -67,12 +73,15 @@ fn a_wait_sees_what_was_written_before_the_notify() {
 
 #[test]
 fn a_sleeping_peer_is_rung() {
-    let body = "for peer in 0..world { notify sig[me, 0] @peer += 1 }";
-    let (outcome, _) = launch(body, 4, 0, 0, &[]);
-    assert_eq!(outcome.rings, []);
-    let (outcome, _) = launch(body, 4, 0, 0, &[1, 3]);
-    outcome.assert_done();
-    assert_eq!(outcome.rings, [1, 1, 1, 1, 3, 3, 3, 3], "each of the four ranks rings both sleepers");
+    for (op, each) in ["+=", "="].into_iter().flat_map(|op| [(op, false), (op, true)]) {
+        let options = Options { each, ..Options::default() };
+        let body = format!("for peer in 0..world {{ notify sig[me, 0] @peer {op} 1 }}");
+        let (outcome, _) = launch_with(options, &body, 4, 0, 0, &[]);
+        assert_eq!(outcome.rings, []);
+        let (outcome, _) = launch_with(options, &body, 4, 0, 0, &[1, 3]);
+        outcome.assert_done();
+        assert_eq!(outcome.rings, [1, 1, 1, 1, 3, 3, 3, 3], "each of the four ranks rings both sleepers");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The algorithms, and what they stage.
 
+use super::channels::{LINE_BYTES, MAIL_BYTES};
 use super::exchange::{Exchange, Range};
 use super::{Call, Target, data, elements, extents};
 use crate::ir::program::ScalarDef;
@@ -38,29 +39,53 @@ pub(super) fn label(program: &Program, call: &Call, target: &Target) -> String {
     words.join("_")
 }
 
+/// The type of the elements that a call sends along with its arrival, if they are few.
+pub(super) fn mailed(program: &Program, call: &Call, target: &Target) -> Option<DType> {
+    let dtype = program.tensors[data(&call.collective)?].dtype;
+    let fits = given_bytes(program, call, target) <= MAIL_BYTES;
+    let counted = matches!(call.collective.kind, CollectiveKind::AllToAllV(_));
+    (call.collective.mode == Mode::Mesh && fits && !counted).then_some(dtype)
+}
+
 /// The type of the elements that a call stages, if it does.
-pub(super) fn staged(program: &Program, call: &Call, _: &Target) -> Option<DType> {
+pub(super) fn staged(program: &Program, call: &Call, target: &Target) -> Option<DType> {
     let dtype = program.tensors[data(&call.collective)?].dtype;
     match call.collective.mode {
-        Mode::Mesh => Some(dtype),
+        Mode::Mesh => mailed(program, call, target).is_none().then_some(dtype),
         // Sums travel in the type in which they are made.
         Mode::Ring if matches!(dtype, DType::F16 | DType::BF16) => Some(DType::F32),
         _ => None,
     }
 }
 
-/// How many bytes a call stages at once.
+/// How many bytes a call stages at once, at most.
 pub(super) fn staged_bytes(program: &Program, call: &Call, target: &Target) -> i64 {
     let Some(dtype) = staged(program, call, target) else { return 0 };
     let tensor = data(&call.collective).expect("what is staged has data");
-    let bytes = match call.collective.kind {
+    let rows = match call.collective.kind {
         // What goes to one rank is all taken in one turn.
         CollectiveKind::AllToAllV(_) => return elements(program, tensor, target) * dtype.size(),
-        CollectiveKind::Allgather { dst, .. } => elements(program, dst, target) / rows(program, dst, target).max(1),
-        _ => elements(program, tensor, target),
-    } * dtype.size();
-    let one_of_each = rows(program, tensor, target) * dtype.size();
-    bytes.min(MOST_STAGED.max(one_of_each))
+        CollectiveKind::ReduceScatter { .. } | CollectiveKind::AllToAll { .. } => rows(program, tensor, target),
+        _ => 1,
+    };
+    let row = given_bytes(program, call, target) / program.tensors[tensor].dtype.size() * dtype.size();
+    let row = row.min(MOST_STAGED / rows.max(1)).max(1);
+    rows * round_up(row, LINE_BYTES)
+}
+
+/// How many bytes a rank gives to another one.
+fn given_bytes(program: &Program, call: &Call, target: &Target) -> i64 {
+    use CollectiveKind::*;
+    let Some(tensor) = data(&call.collective) else { return 0 };
+    let bytes = elements(program, tensor, target) * program.tensors[tensor].dtype.size();
+    match call.collective.kind {
+        ReduceScatter { .. } | Allgather { .. } | AllToAll { .. } => bytes / rows(program, tensor, target).max(1),
+        _ => bytes,
+    }
+}
+
+fn round_up(value: i64, unit: i64) -> i64 {
+    (value + unit - 1) / unit * unit
 }
 
 /// How many parts the data has that belong to ranks.
@@ -69,11 +94,11 @@ fn rows(program: &Program, tensor: Tensor, target: &Target) -> i64 {
 }
 
 /// A tensor in one dimension, as rows.
-struct Rows {
+pub(super) struct Rows {
     flat: Tensor,
-    count: i64,
+    pub(super) count: i64,
     /// Elements of a row.
-    each: i64,
+    pub(super) each: i64,
 }
 
 impl Exchange<'_> {
@@ -89,7 +114,8 @@ impl Exchange<'_> {
             },
             CollectiveKind::ReduceScatter { data, op } if mesh => self.reduce_scatter_mesh(op, data, target),
             CollectiveKind::ReduceScatter { data, op } => self.reduce_scatter_direct(op, data, target),
-            CollectiveKind::Broadcast { data, root } => self.broadcast(data, root, mesh, target),
+            CollectiveKind::Broadcast { data, root } if mesh => self.broadcast_mesh(data, root, target),
+            CollectiveKind::Broadcast { data, root } => self.broadcast_direct(data, root, target),
             CollectiveKind::Allgather { dst, src } if mesh => self.allgather_mesh(dst, src, target),
             CollectiveKind::Allgather { dst, src } => self.allgather_direct(dst, src, target),
             CollectiveKind::AllToAll { dst, src } if mesh => self.all_to_all_mesh(dst, src, target),
@@ -99,49 +125,26 @@ impl Exchange<'_> {
         self.end();
     }
 
-    fn whole(&mut self, tensor: Tensor, target: &Target) -> (Tensor, i64) {
+    pub(super) fn whole(&mut self, tensor: Tensor, target: &Target) -> (Tensor, i64) {
         let count = elements(self.b.program(), tensor, target);
         (self.flat(tensor), count)
     }
 
-    fn rows(&mut self, tensor: Tensor, target: &Target) -> Rows {
+    pub(super) fn rows(&mut self, tensor: Tensor, target: &Target) -> Rows {
         let rows = rows(self.b.program(), tensor, target);
         let (flat, elements) = self.whole(tensor, target);
         Rows { flat, count: rows, each: if rows == 0 { 0 } else { elements / rows } }
     }
 
     /// Element `at` of row `row`.
-    fn in_row(&mut self, rows: &Rows, row: Scalar, at: Scalar) -> Range {
+    pub(super) fn in_row(&mut self, rows: &Rows, row: Scalar, at: Scalar) -> Range {
         let begin = self.mul(row, rows.each);
         let first = self.add(begin, at);
         self.range(rows.flat, first)
     }
 
-    /// How many elements of each of `rows` rows fit into a turn's slot.
-    fn staged_elements(&mut self, rows: i64) -> i64 {
-        let stage = self.stage.expect("an algorithm that stages has a stage");
-        (self.slot_bytes / self.b.program().tensors[stage].dtype.size() / rows.max(1)).max(1)
-    }
-
     fn part_elements(&self, tensor: Tensor) -> i64 {
         PART_BYTES / self.b.program().tensors[tensor].dtype.size()
-    }
-
-    fn allreduce_mesh(&mut self, op: Combine, data: Tensor, target: &Target) {
-        let (flat, count) = self.whole(data, target);
-        let (begin, count) = self.share(count);
-        let most = self.staged_elements(1);
-        self.for_parts(count, most, |x, first, part| {
-            let turn = x.turn();
-            let first = x.add(begin, first);
-            let zero = x.int(0);
-            let (own, slot) = (x.range(flat, first), x.slot(turn, zero));
-            let me = x.me;
-            x.put(slot, me, own, part);
-            x.meet(turn);
-            let all = x.all();
-            x.get_reduce(op, own, slot, all, part);
-        });
     }
 
     /// Each rank combines a segment, in place, and hands it to the others.
@@ -188,7 +191,7 @@ impl Exchange<'_> {
             self.ring(op, flat, begin, count);
             return;
         };
-        let stage_elements = 2 * self.staged_elements(1);
+        let stage_elements = 2 * self.slot_bytes / DType::F32.size();
         let lane = self.lane;
         let slot = self.mul(lane, stage_elements);
         self.for_parts(count, stage_elements, |x, first, part| {
@@ -235,27 +238,6 @@ impl Exchange<'_> {
         self.synchronise();
     }
 
-    fn reduce_scatter_mesh(&mut self, op: Combine, data: Tensor, target: &Target) {
-        let rows = self.rows(data, target);
-        let (begin, count) = self.share(rows.each);
-        let most = self.staged_elements(rows.count);
-        self.for_parts(count, most, |x, first, part| {
-            let turn = x.turn();
-            let first = x.add(begin, first);
-            let me = x.me;
-            x.for_all(|x, row| {
-                let (at, from) = (x.mul(row, most), x.in_row(&rows, row, first));
-                let slot = x.slot(turn, at);
-                x.put(slot, me, from, part);
-            });
-            x.meet(turn);
-            let at = x.mul(me, most);
-            let (own, slot) = (x.in_row(&rows, me, first), x.slot(turn, at));
-            let all = x.all();
-            x.get_reduce(op, own, slot, all, part);
-        });
-    }
-
     fn reduce_scatter_direct(&mut self, op: Combine, data: Tensor, target: &Target) {
         let rows = self.rows(data, target);
         let (begin, count) = self.share(rows.each);
@@ -267,46 +249,14 @@ impl Exchange<'_> {
         self.synchronise();
     }
 
-    fn broadcast(&mut self, data: Tensor, root: Scalar, mesh: bool, target: &Target) {
+    fn broadcast_direct(&mut self, data: Tensor, root: Scalar, target: &Target) {
         let (flat, count) = self.whole(data, target);
         let (begin, count) = self.share(count);
         let me = self.me;
-        if !mesh {
-            self.synchronise();
-            let own = self.range(flat, begin);
-            self.when(BinaryOp::Ne, me, root, |x| x.get(own, own, root, count));
-            return self.synchronise();
-        }
-        let most = self.staged_elements(1);
-        self.for_parts(count, most, |x, first, part| {
-            let turn = x.turn();
-            let first = x.add(begin, first);
-            let zero = x.int(0);
-            let (own, slot) = (x.range(flat, first), x.slot(turn, zero));
-            x.when(BinaryOp::Eq, me, root, |x| x.put(slot, me, own, part));
-            x.meet(turn);
-            x.when(BinaryOp::Ne, me, root, |x| x.get(own, slot, root, part));
-        });
-    }
-
-    fn allgather_mesh(&mut self, dst: Tensor, src: Tensor, target: &Target) {
-        let rows = self.rows(dst, target);
-        let (from, _) = self.whole(src, target);
-        let (begin, count) = self.share(rows.each);
-        let most = self.staged_elements(1);
-        self.for_parts(count, most, |x, first, part| {
-            let turn = x.turn();
-            let first = x.add(begin, first);
-            let zero = x.int(0);
-            let (own, slot) = (x.range(from, first), x.slot(turn, zero));
-            let me = x.me;
-            x.put(slot, me, own, part);
-            x.meet(turn);
-            x.for_all(|x, peer| {
-                let row = x.in_row(&rows, peer, first);
-                x.get(row, slot, peer, part);
-            });
-        });
+        self.synchronise();
+        let own = self.range(flat, begin);
+        self.when(BinaryOp::Ne, me, root, |x| x.get(own, own, root, count));
+        self.synchronise();
     }
 
     fn allgather_direct(&mut self, dst: Tensor, src: Tensor, target: &Target) {
@@ -318,29 +268,6 @@ impl Exchange<'_> {
         let (own, row) = (self.range(from, begin), self.in_row(&rows, me, begin));
         self.for_all(|x, peer| x.put(row, peer, own, count));
         self.synchronise();
-    }
-
-    fn all_to_all_mesh(&mut self, dst: Tensor, src: Tensor, target: &Target) {
-        let (to, from) = (self.rows(dst, target), self.rows(src, target));
-        let (begin, count) = self.share(to.each);
-        let most = self.staged_elements(to.count);
-        self.for_parts(count, most, |x, first, part| {
-            let turn = x.turn();
-            let first = x.add(begin, first);
-            let me = x.me;
-            x.for_all(|x, row| {
-                let (at, from) = (x.mul(row, most), x.in_row(&from, row, first));
-                let slot = x.slot(turn, at);
-                x.put(slot, me, from, part);
-            });
-            x.meet(turn);
-            let at = x.mul(me, most);
-            let slot = x.slot(turn, at);
-            x.for_all(|x, peer| {
-                let row = x.in_row(&to, peer, first);
-                x.get(row, slot, peer, part);
-            });
-        });
     }
 
     fn all_to_all_direct(&mut self, dst: Tensor, src: Tensor, target: &Target) {

@@ -30,9 +30,13 @@ pub(super) struct Exchange<'b> {
     pub(super) b: &'b mut Builder,
     pub(super) me: Scalar,
     pub(super) nranks: Scalar,
+    /// Ranks of the world: there is a line of cells for each.
+    pub(super) world: Scalar,
     /// Which of how many lanes this is.
     pub(super) lanes: i64,
     pub(super) lane: Scalar,
+    /// The cells as elements of the call's type, if they go along with the arrivals.
+    pub(super) mail: Option<Tensor>,
     pub(super) stage: Option<Tensor>,
     /// Bytes of the stage that a turn may use.
     pub(super) slot_bytes: i64,
@@ -60,12 +64,14 @@ impl<'b> Exchange<'b> {
         let cells = channels.cells(program, call);
         let staged = super::algorithms::staged(program, call, target);
         let stage = staged.and_then(|dtype| channels.stage(program, call, dtype));
+        let mailed = super::algorithms::mailed(program, call, target);
+        let mail = mailed.and_then(|dtype| channels.mail(program, call, dtype));
         let (label, number) = channels.number(program, call, target);
         let me = b.rank(cells);
         let me = b.name_scalar(me, "me");
         let nranks = b.nranks(cells);
         let nranks = b.name_scalar(nranks, "n_ranks");
-        let zero = b.int(0);
+        let (zero, world) = (b.int(0), b.world());
         let (lanes, lane) = call.lanes.unwrap_or((1, zero));
         let number = b.int(number);
         let number = match call.collective.root() {
@@ -83,7 +89,23 @@ impl<'b> Exchange<'b> {
         let last = b.var(Some("turn"), ScalarType::I32, before);
         let slot_bytes = channels.slot_bytes;
         let checked = target.checked;
-        Self { b, me, nranks, lanes, lane, stage, slot_bytes, cells, last, label, number, checked, unknown: true }
+        Self {
+            b,
+            me,
+            nranks,
+            world,
+            mail,
+            lanes,
+            lane,
+            stage,
+            slot_bytes,
+            cells,
+            last,
+            label,
+            number,
+            checked,
+            unknown: true,
+        }
     }
 
     /// Ends the call.
@@ -205,6 +227,11 @@ impl<'b> Exchange<'b> {
 
     /// Waits until all ranks have come here too. What they wrote before is visible then.
     pub(super) fn meet(&mut self, turn: Turn) {
+        self.meet_with(turn, |_, _| {});
+    }
+
+    /// [`Self::meet`], where `give` does something for each other rank before it is told.
+    pub(super) fn meet_with(&mut self, turn: Turn, give: impl FnOnce(&mut Self, Scalar)) {
         let zero = self.b.int(0);
         let (lane, parity, cells, me) = (self.lane, turn.parity, self.cells, self.me);
         let compares = self.checked && std::mem::take(&mut self.unknown);
@@ -219,6 +246,7 @@ impl<'b> Exchange<'b> {
         };
         let number = compares.then(|| self.cell_tile(self.number));
         self.for_others(|x, peer| {
+            give(x, peer);
             if let Some(number) = number {
                 x.send_cell(turn, number, NUMBER, peer);
             }

@@ -9,7 +9,9 @@ mod all_to_all_v;
 mod channels;
 mod exchange;
 mod from_host;
+mod mesh;
 mod tuning;
+mod windows;
 
 use std::borrow::Cow;
 
