@@ -241,23 +241,23 @@ fn rounds_are_sound() {
 /// On one channel.
 #[test]
 fn shaken_rounds_of_2() {
-    (1..=10).for_each(|seed| mixed(2, 15, &["a"]).shaken(seed, 10));
+    (1..=10).for_each(|seed| mixed(2, 30, &["a"]).shaken(seed, 5));
 }
 
 #[test]
 fn shaken_rounds_of_3() {
-    (1..=10).for_each(|seed| mixed(3, 15, &["a"]).shaken(seed, 10));
+    (1..=10).for_each(|seed| mixed(3, 30, &["a"]).shaken(seed, 5));
 }
 
 /// On two channels, so that each sees its calls apart from those between them.
 #[test]
 fn shaken_rounds_of_4_on_two_channels() {
-    (1..=10).for_each(|seed| mixed(4, 10, &["a", "b"]).shaken(seed, 10));
+    (1..=10).for_each(|seed| mixed(4, 20, &["a", "b"]).shaken(seed, 5));
 }
 
 #[test]
 fn shaken_rounds_of_8() {
-    (1..=2).for_each(|seed| mixed(8, 10, &["a"]).shaken(seed, 10));
+    (1..=2).for_each(|seed| mixed(8, 20, &["a"]).shaken(seed, 5));
 }
 
 /// Undisturbed: as fast as it goes.

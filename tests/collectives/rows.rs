@@ -8,6 +8,9 @@ use pld::runtime::CompileOptions;
 use crate::case::{Case, Tensor, program, world};
 use crate::numbers::{DTYPES, Number, encode, given};
 
+/// A number for each pair of ranks.
+type Table = Vec<Vec<i64>>;
+
 /// Who sends how many rows to whom, from where to where.
 struct Exchange {
     nranks: usize,
@@ -17,9 +20,9 @@ struct Exchange {
     /// Rows of `src` and of `dst`.
     rows: (usize, usize),
     /// By sender and receiver.
-    counts: Vec<Vec<i64>>,
+    counts: Table,
     /// Where rows begin: by receiver and sender in `dst`, by sender and receiver in `src`.
-    offsets: Option<(Vec<Vec<i64>>, Vec<Vec<i64>>)>,
+    offsets: Option<(Table, Table)>,
     /// The type of counts and offsets.
     numbers: DType,
 }
@@ -45,7 +48,7 @@ impl Exchange {
             (offsets, end as usize)
         };
         let counts = &this.counts;
-        let all = |length: &dyn Fn(usize, usize) -> i64| -> (Vec<Vec<i64>>, usize) {
+        let all = |length: &dyn Fn(usize, usize) -> i64| -> (Table, usize) {
             let (offsets, ends): (Vec<_>, Vec<_>) = (0..nranks).map(|me| place(me, &|peer| length(me, peer))).unzip();
             (offsets, ends.into_iter().max().expect("there is a rank"))
         };
@@ -56,7 +59,7 @@ impl Exchange {
         this
     }
 
-    fn place(&self, offsets: Option<&Vec<Vec<i64>>>, rows: usize, me: usize, peer: usize) -> i64 {
+    fn place(&self, offsets: Option<&Table>, rows: usize, me: usize, peer: usize) -> i64 {
         offsets.map_or((peer * (rows / self.nranks)) as i64, |offsets| offsets[me][peer])
     }
 
@@ -94,7 +97,7 @@ impl Exchange {
             };
             values.iter().map(encoded).collect()
         };
-        let received: Vec<Vec<i64>> = (0..p).map(|dst| (0..p).map(|src| self.counts[src][dst]).collect()).collect();
+        let received: Table = (0..p).map(|dst| (0..p).map(|src| self.counts[src][dst]).collect()).collect();
         let tensor = |name: &str, dtype: DType, shape: &[usize], before: Vec<Vec<u8>>, after: Vec<Vec<u8>>| {
             let shape = shape.iter().map(|&extent| extent as i64).collect();
             Tensor { name: name.into(), dtype, shape, before, after, tolerance: 0.0 }
@@ -280,7 +283,7 @@ fn c27_counts_far_below_capacity() {
 }
 
 /// All ranks end with an error that names what is too much and what it is compared with.
-fn assert_refused(exchange: &Exchange, numbers: [&str; 2], interpreted: &str) {
+fn assert_refused(exchange: &Exchange, numbers: [&str; 2]) {
     for case in [exchange.in_task("mesh"), exchange.in_task("direct"), exchange.in_host("auto", 1)] {
         for unchecked in [false, true] {
             let options = CompileOptions { unchecked, ..CompileOptions::default() };
@@ -296,7 +299,7 @@ fn assert_refused(exchange: &Exchange, numbers: [&str; 2], interpreted: &str) {
         let options = check::Options { nranks: case.nranks, args: &args, ..check::Options::default() };
         let outcome = check::run(&program(&case.text), &options, &Schedule::Random(1)).unwrap();
         let told = outcome.findings.first().expect("a finding").to_string();
-        assert!(outcome.fault.is_some() && told.contains(interpreted), "{told}");
+        assert!(outcome.fault.is_some() && numbers.iter().all(|number| told.contains(number)), "{told}");
     }
 }
 
@@ -307,26 +310,26 @@ fn counts_over_capacity_or_negative() {
         exchange.counts[src][dst] = count;
         exchange
     };
-    assert_refused(&with(1, 2, 5), [" is 5", "which is 4"], "5 <= 4");
-    assert_refused(&with(2, 2, 5), [" is 5", "which is 4"], "5 <= 4");
-    assert_refused(&with(0, 1, 1 << 30), ["is 1073741824", "which is 4"], "1073741824 <= 4");
+    assert_refused(&with(1, 2, 5), [" is 5", "which is 4"]);
+    assert_refused(&with(2, 2, 5), [" is 5", "which is 4"]);
+    assert_refused(&with(0, 1, 1 << 30), ["is 1073741824", "which is 4"]);
     let long = Exchange { numbers: DType::I64, ..with(0, 1, 1 << 32) };
-    assert_refused(&long, ["is 4294967296", "which is 4"], "4294967296 <= 4");
-    assert_refused(&with(0, 1, -1), [" is -1", ">= 0"], "-1 >= 0");
+    assert_refused(&long, ["is 4294967296", "which is 4"]);
+    assert_refused(&with(0, 1, -1), [" is -1", ">= 0"]);
     // More than the receiver has room for, and than the sender has.
     let packed = |src: usize, dst: usize, count: i64| {
         let mut exchange = Exchange::packed(3, 0, |_, _| 2);
         exchange.counts[src][dst] = count;
         exchange
     };
-    assert_refused(&packed(0, 1, 7), ["is 7", "which is"], "7 <= ");
-    assert_refused(&packed(0, 1, -3), ["is -3", ">= 0"], "-3 >= 0");
+    assert_refused(&packed(0, 1, 7), ["is 7", "which is"]);
+    assert_refused(&packed(0, 1, -3), ["is -3", ">= 0"]);
     let mut outside = Exchange::packed(2, 0, |_, _| 1);
     outside.offsets.as_mut().unwrap().0[1][0] = -1;
-    assert_refused(&outside, ["is -1", ">= 0"], "-1 >= 0");
+    assert_refused(&outside, ["is -1", ">= 0"]);
     let mut outside = Exchange::packed(2, 0, |_, _| 1);
     outside.offsets.as_mut().unwrap().1[1][0] = 2;
-    assert_refused(&outside, ["is 1", "which is 0"], "1 <= 0");
+    assert_refused(&outside, ["is 1", "which is 0"]);
 }
 
 #[test]
