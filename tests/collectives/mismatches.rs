@@ -157,10 +157,9 @@ fn unchecked_ranks_run_into_the_timeout() {
 #[test]
 fn c54_who_is_missing() {
     let calls = "allgather a <- all signal s";
-    let idle = "idle = var i32 = 0\n for i in 0..400000000 { idle = idle + x[0] }\n done[0] = idle * 0";
-    let case = case(idle, calls, &[3]);
+    let case = case("done[0] = 0", calls, &[3]);
     let executable = case.compile(&world(), &CompileOptions::default());
     let error = case.launched(&executable).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
-    assert!(error.message.contains("=> rank 3 has not reached"), "{error}");
+    assert!(error.message.contains("=> rank 3 has ended launch 1"), "{error}");
 }

@@ -42,11 +42,10 @@ pub(super) fn label(program: &Program, call: &Call, target: &Target) -> String {
 /// The type of the elements that a call sends along with its arrival, if they are few.
 pub(super) fn mailed(program: &Program, call: &Call, target: &Target) -> Option<DType> {
     let dtype = program.tensors[data(&call.collective)?].dtype;
+    // Shares of lanes, and rows by count, are of no size that is known.
+    let known = call.lanes.is_none() && !matches!(call.collective.kind, CollectiveKind::AllToAllV(_));
     let fits = given_bytes(program, call, target) <= MAIL_BYTES;
-    let counted = matches!(call.collective.kind, CollectiveKind::AllToAllV(_));
-    // How many elements a lane has is known when it runs.
-    let alone = call.lanes.is_none();
-    (call.collective.mode == Mode::Mesh && fits && !counted && alone).then_some(dtype)
+    (call.collective.mode == Mode::Mesh && known && fits).then_some(dtype)
 }
 
 /// The type of the elements that a call stages, if it does.

@@ -31,10 +31,10 @@ impl Exchange<'_> {
         self.for_all(|x, peer| {
             let rows = x.count(counts, peer);
             let begin = x.begin_of(&from, peer);
-            x.check_rows(&from, rows, begin, peer);
+            x.check_rows(&from, rows, begin, peer, "given");
             if to.offsets.is_none() {
                 let zero = x.int(0);
-                x.check_rows(&to, rows, zero, peer);
+                x.check_rows(&to, rows, zero, peer, "room");
             }
             let place = if mesh { begin } else { x.begin_of(&to, peer) };
             x.send_number(turn, rows, ROWS, peer);
@@ -50,8 +50,9 @@ impl Exchange<'_> {
         self.meet(turn);
         self.for_all(|x, peer| {
             let came = x.number(turn, ROWS, peer);
+            let came = x.name(came, "came");
             let begin = x.begin_of(&to, peer);
-            x.check_rows(&to, came, begin, peer);
+            x.check_rows(&to, came, begin, peer, "room");
             x.when_mine(peer, |x| {
                 if mesh {
                     let place = x.number(turn, PLACE, peer);
@@ -61,7 +62,9 @@ impl Exchange<'_> {
                 } else {
                     let (rows, begin) = (x.count(counts, peer), x.begin_of(&from, peer));
                     let place = x.number(turn, PLACE, peer);
-                    x.check_rows(&to, rows, place, peer);
+                    if to.offsets.is_some() {
+                        x.check_rows(&to, rows, place, peer, "room_there");
+                    }
                     let (rows_there, rows_here) = (x.rows_from(&to, place), x.rows_from(&from, begin));
                     let count = x.mul(rows, to.width);
                     x.put(rows_there, peer, rows_here, count);
@@ -102,8 +105,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// `rows` from `begin` on are there.
-    fn check_rows(&mut self, side: &Side, rows: Scalar, begin: Scalar, peer: Scalar) {
+    /// `rows` from `begin` on are there; `limit` is what messages call their greatest number.
+    fn check_rows(&mut self, side: &Side, rows: Scalar, begin: Scalar, peer: Scalar, limit: &str) {
         let zero = self.int(0);
         self.b.require(BinaryOp::Ge, rows, zero, Some(peer));
         let room = if side.offsets.is_some() {
@@ -113,7 +116,7 @@ impl Exchange<'_> {
         } else {
             side.share
         };
-        let room = self.name(room, "room");
+        let room = self.name(room, limit);
         self.b.require(BinaryOp::Le, rows, room, Some(peer));
     }
 

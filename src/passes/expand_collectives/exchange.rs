@@ -76,6 +76,8 @@ impl<'b> Exchange<'b> {
         let number = b.int(number);
         let number = match call.collective.root() {
             Some(root) if !matches!(b.program().scalars[root].def, ScalarDef::Extent(_)) => {
+                b.require(BinaryOp::Ge, root, zero, None);
+                b.require(BinaryOp::Lt, root, nranks, None);
                 let factor = b.int(1 << 16);
                 let wide = b.cast(ScalarType::I64, root);
                 let high = b.binary(BinaryOp::Mul, wide, factor);

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 
 use crate::error::Result;
 use crate::ir::extent::Known;
+use crate::ir::program::TensorDef;
 use crate::ir::{Block, Collective, Entry, Mode, Op, OpKind, Program, Scalar, Tensor};
 
 use channels::Channels;
@@ -63,9 +64,7 @@ pub fn expand_collectives<'p>(program: &'p Program, target: &Target) -> Result<C
     let mut builder = from_host::move_into_entries(program, target);
     let mut calls = calls(builder.program());
     for call in &mut calls {
-        if call.collective.mode == Mode::Auto {
-            call.collective.mode = choose(builder.program(), &call.collective, target);
-        }
+        call.collective.mode = mode(builder.program(), &call.collective, target);
     }
     let channels = Channels::new(&mut builder, &calls, target)?;
     for call in calls {
@@ -104,12 +103,28 @@ fn calls_in(program: &Program, entry: Entry, block: Block, lanes: Option<(i64, S
     }
 }
 
-/// What `mode auto` is for a call.
-fn choose(program: &Program, collective: &Collective, target: &Target) -> Mode {
-    let (_, bytes) = elements_and_bytes(program, data(collective), target);
-    match collective.name() {
-        "barrier" => Mode::Mesh,
-        name => tuning::choose(name, bytes, target),
+/// The algorithm of a call.
+fn mode(program: &Program, collective: &Collective, target: &Target) -> Mode {
+    let Some(tensor) = data(collective) else { return Mode::Mesh };
+    // Only a mesh takes from no place in another rank's data, which may be a different one there.
+    if collective.window().is_some_and(|window| !is_symmetric(program, window)) {
+        return Mode::Mesh;
+    }
+    if collective.mode != Mode::Auto {
+        return collective.mode;
+    }
+    let bytes = elements(program, tensor, target) * program.tensors[tensor].dtype.size();
+    tuning::choose(collective.name(), bytes, target)
+}
+
+/// A tensor is in the same place on every rank, for all that is known before it runs.
+fn is_symmetric(program: &Program, tensor: Tensor) -> bool {
+    match &program.tensors[tensor].def {
+        TensorDef::Slice(src, at) => {
+            at.iter().all(|&offset| program.extent_of(offset).is_some()) && is_symmetric(program, *src)
+        }
+        TensorDef::Flat(src) => is_symmetric(program, *src),
+        _ => true,
     }
 }
 
@@ -122,12 +137,6 @@ fn data(collective: &Collective) -> Option<Tensor> {
         Allgather { dst, .. } | AllToAll { dst, .. } => Some(dst),
         AllToAllV(ref v) => Some(v.src),
     }
-}
-
-fn elements_and_bytes(program: &Program, tensor: Option<Tensor>, target: &Target) -> (i64, i64) {
-    let Some(tensor) = tensor else { return (0, 0) };
-    let elements = elements(program, tensor, target);
-    (elements, elements * program.tensors[tensor].dtype.size())
 }
 
 /// How many elements a tensor has.
