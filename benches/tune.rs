@@ -8,8 +8,8 @@ use crate::rank::CPUS;
 use crate::row::Row;
 use crate::rows::collectives::{self, Call, Collective, RANKS};
 
-/// Bytes of a call that are tried.
-const SIZES: [usize; 8] = [64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
+/// Bytes for one rank that are tried; the fewest go along with the arrival of a mesh.
+const SIZES: [usize; 7] = [48, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
 
 /// Lines of the table that are not measured here begin with the op and this.
 const NOT_MEASURED: &str = "remote";
@@ -49,7 +49,13 @@ fn lines() -> Vec<Line> {
 }
 
 impl Line {
-    fn call(self, mode: &'static str, bytes: usize) -> Call {
+    /// A call with so many bytes for one rank.
+    fn call(self, mode: &'static str, for_one: usize) -> Call {
+        use Collective::*;
+        let bytes = match self.collective {
+            ReduceScatter | AllToAll | AllToAllV => for_one * self.ranks as usize,
+            Barrier | Allreduce | Broadcast | Allgather => for_one,
+        };
         Call { collective: self.collective, ranks: self.ranks, bytes, mode }
     }
 
