@@ -64,6 +64,24 @@ fn sums(_: usize, p: i64) -> [i64; 4] {
     [0, 1, 2, 3].map(|i| 5 * p * (p - 1) + p * i)
 }
 
+/// Each rank's data is another row of its window.
+#[test]
+fn slices_in_places_of_their_own() {
+    for mode in ["auto", "mesh", "two_phase", "ring"] {
+        let body = format!(
+            "  at reduce {{
+    row = slice w[world - 1 - me, 0] [1, 4]
+    for i in 0..4 {{ row[0, i] = x[i] }}
+    allreduce sum row mode {mode}
+    for i in 0..4 {{ x[i] = row[0, i] }}
+  }}"
+        );
+        let case = tasks(4, &body, "", sums);
+        case.interpret(4);
+        case.launch(&world(4));
+    }
+}
+
 #[test]
 fn names_of_the_user_stay_theirs() {
     let body = "  at reduce {

@@ -20,8 +20,8 @@ pub(super) const LINE_BYTES: i64 = LINE * 4;
 pub(super) const MAIL_AT: i64 = 16;
 pub(super) const MAIL_BYTES: i64 = LINE_BYTES - MAIL_AT;
 
-/// Most different calls of a program: a number takes half of a cell.
-const MOST_NUMBERS: usize = u16::MAX as usize;
+/// Most different calls of a program: a number takes half of a cell, and leaves room for a synchronisation's.
+const MOST_NUMBERS: usize = u16::MAX as usize - 1;
 
 /// What names a channel in an entry: a window parameter, or nothing for that of the whole world.
 type Key = Option<Tensor>;
