@@ -76,7 +76,7 @@ pub fn case(first: &str, second: &str, ranks: &[usize]) -> Case {
 }
 
 fn world() -> Arc<World> {
-    let options = WorldOptions { timeout: Duration::from_millis(300), ..WorldOptions::default() };
+    let options = WorldOptions { timeout: Duration::from_secs(3), ..WorldOptions::default() };
     World::create(RANKS as u32, &options).unwrap()
 }
 
