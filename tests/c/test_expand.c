@@ -1,28 +1,7 @@
 /* Programs with their collectives written out, and the primitives that they are written out in. */
-#include "pld_test.h"
+#include "printed.h"
 
 enum { RANKS = 3, N = 40 };
-
-struct text {
-  char bytes[65536];
-  size_t size;
-};
-
-static int32_t append(const char *bytes, size_t size, void *user_data) {
-  struct text *all = (struct text *)user_data;
-  CHECK(all->size + size < sizeof all->bytes);
-  memcpy(all->bytes + all->size, bytes, size);
-  all->size += size;
-  all->bytes[all->size] = '\0';
-  return 0;
-}
-
-static struct text *printed(const pld_program_t *p) {
-  struct text *t = (struct text *)calloc(1, sizeof *t);
-  CHECK(t != NULL);
-  CHECK_OK(pld_program_print(p, append, t));
-  return t;
-}
 
 static pld_scalar_t zero(void) { return PLD_INT(0); }
 

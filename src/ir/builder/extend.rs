@@ -3,6 +3,7 @@
 use super::{Builder, Open};
 use crate::ir::entity::{Block, Entry, Op, Tensor};
 use crate::ir::extent::Shape;
+use crate::ir::op::{OpKind, Operand};
 use crate::ir::program::{Loc, Param, Program, TensorDef};
 use crate::ir::types::DType;
 
@@ -30,9 +31,18 @@ impl Builder {
         std::mem::take(&mut self.program.blocks[block])
     }
 
-    /// Puts ops in the place of the `count` ones from `at` on.
-    pub fn replace(&mut self, block: Block, at: usize, count: usize, ops: Vec<Op>) {
-        self.program.blocks[block].splice(at..at + count, ops);
+    /// Puts ops in the place of one that stands in a block.
+    pub fn replace(&mut self, block: Block, op: Op, ops: Vec<Op>) {
+        let block = &mut self.program.blocks[block];
+        let at = block.iter().position(|&other| other == op).expect("the op stands in the block");
+        block.splice(at..=at, ops);
+    }
+
+    /// Puts ops behind one that stands in a block, or at its beginning.
+    pub fn insert(&mut self, block: Block, behind: Option<Op>, ops: Vec<Op>) {
+        let block = &mut self.program.blocks[block];
+        let at = behind.and_then(|op| block.iter().position(|&other| other == op)).map_or(0, |at| at + 1);
+        block.splice(at..at, ops);
     }
 
     /// Another window parameter of an entry, behind those that it has.
@@ -45,8 +55,8 @@ impl Builder {
 
     /// Another argument of a dispatch, behind those that it has.
     pub fn add_argument(&mut self, dispatch: Op, tensor: Tensor) {
-        if let crate::ir::OpKind::Dispatch { args, .. } = &mut self.program.ops[dispatch].kind {
-            args.push(crate::ir::Operand::Tensor(tensor));
+        if let OpKind::Dispatch { args, .. } = &mut self.program.ops[dispatch].kind {
+            args.push(Operand::Tensor(tensor));
         }
     }
 

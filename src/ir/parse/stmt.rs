@@ -43,6 +43,9 @@ const STATEMENTS: &[&str] = &[
     "wait",
 ];
 
+/// One side of a transfer: a tensor, and where in it the part begins if it is one.
+type Side = (Tensor, Option<Dims>);
+
 impl<'t> Parser<'t> {
     /// Statements in braces, in a scope of their own.
     pub(super) fn block(&mut self) -> Parsed<()> {
@@ -508,11 +511,7 @@ impl<'t> Parser<'t> {
 
     fn get(&mut self, at: Position) -> Parsed<()> {
         self.advance();
-        let dst = self.tensor()?;
-        let dst_offsets = self.optional_offsets()?;
-        self.expect("<-")?;
-        let src = self.tensor()?;
-        let src_offsets = self.optional_offsets()?;
+        let ((dst, dst_offsets), (src, src_offsets)) = self.sides()?;
         let peer = self.peer()?;
         let shape = self.optional_offsets()?;
         let region = self.region(at, dst_offsets, src_offsets, shape)?;
@@ -527,11 +526,7 @@ impl<'t> Parser<'t> {
 
     fn get_reduce(&mut self, at: Position, op: Combine) -> Parsed<()> {
         self.advance();
-        let dst = self.tensor()?;
-        let dst_offsets = self.optional_offsets()?;
-        self.expect("<-")?;
-        let src = self.tensor()?;
-        let src_offsets = self.optional_offsets()?;
+        let ((dst, dst_offsets), (src, src_offsets)) = self.sides()?;
         let first = self.peer()?;
         self.expect("..")?;
         let peers = PeerRange { first, end: self.primary()? };
@@ -540,6 +535,13 @@ impl<'t> Parser<'t> {
         self.locate(at);
         self.builder.get_reduce(op, dst, peers, src, region);
         Ok(())
+    }
+
+    /// `dst[i] <- src[j]`, the offsets if there are any.
+    fn sides(&mut self) -> Parsed<(Side, Side)> {
+        let dst = (self.tensor()?, self.optional_offsets()?);
+        self.expect("<-")?;
+        Ok((dst, (self.tensor()?, self.optional_offsets()?)))
     }
 
     fn optional_offsets(&mut self) -> Parsed<Option<Dims>> {

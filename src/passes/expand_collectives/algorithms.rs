@@ -12,8 +12,8 @@ const MOST_STAGED: i64 = 64 << 10;
 /// Elements that are combined and handed on while they are near.
 const PART_BYTES: i64 = 16 << 10;
 
-/// Ranges of this many elements do not share a cache line with their neighbours, whatever the type.
-const LINE: i64 = 64;
+/// Segments of this many elements do not share a cache line with their neighbours, whatever the type.
+const SEGMENT_UNIT: i64 = 64;
 
 /// What a call is called: calls of one name pair.
 pub(super) fn label(program: &Program, call: &Call, target: &Target) -> String {
@@ -27,8 +27,7 @@ pub(super) fn label(program: &Program, call: &Call, target: &Target) -> String {
     if let Some(root) = collective.root()
         && let ScalarDef::Extent(_) = program.scalars[root].def
     {
-        let known = crate::ir::extent::Known { world: Some(i64::from(target.nranks)), dims: &[] };
-        words.extend(program.int_value(root, known).map(|root| format!("root_{root}")));
+        words.extend(program.int_value(root, target.known()).map(|root| format!("root_{root}")));
     }
     if collective.mode != Mode::Mesh || data(collective).is_some() {
         words.push(collective.mode.to_string());
@@ -65,7 +64,7 @@ pub(super) fn staged_bytes(program: &Program, call: &Call, target: &Target) -> i
     let tensor = data(&call.collective).expect("what is staged has data");
     let rows = match call.collective.kind {
         // What goes to one rank is all taken in one turn.
-        CollectiveKind::AllToAllV(_) => return elements(program, tensor, target) * dtype.size(),
+        CollectiveKind::AllToAllV(_) => return round_up(given_bytes(program, call, target), LINE_BYTES),
         CollectiveKind::ReduceScatter { .. } | CollectiveKind::AllToAll { .. } => rows(program, tensor, target),
         _ => 1,
     };
@@ -85,7 +84,7 @@ fn given_bytes(program: &Program, call: &Call, target: &Target) -> i64 {
     }
 }
 
-fn round_up(value: i64, unit: i64) -> i64 {
+pub(super) fn round_up(value: i64, unit: i64) -> i64 {
     (value + unit - 1) / unit * unit
 }
 
@@ -144,10 +143,6 @@ impl Exchange<'_> {
         self.range(rows.flat, first)
     }
 
-    fn part_elements(&self, tensor: Tensor) -> i64 {
-        PART_BYTES / self.b.program().tensors[tensor].dtype.size()
-    }
-
     /// Each rank combines a segment, in place, and hands it to the others.
     fn allreduce_two_phase(&mut self, op: Combine, data: Tensor, target: &Target) {
         let (flat, count) = self.whole(data, target);
@@ -156,7 +151,7 @@ impl Exchange<'_> {
         let me = self.me;
         let (first, length) = self.segment(count, me);
         let first = self.add(begin, first);
-        let most = self.part_elements(flat);
+        let most = PART_BYTES / self.size_of(flat);
         self.for_parts(length, most, |x, at, part| {
             let first = x.add(first, at);
             let own = x.range(flat, first);
@@ -173,11 +168,10 @@ impl Exchange<'_> {
         let last = self.sub(self.nranks, last);
         let sum = self.add(count, last);
         let each = self.b.binary(BinaryOp::Div, sum, self.nranks);
-        let lines = self.int(LINE - 1);
-        let each = self.add(each, lines);
-        let line = self.int(LINE);
-        let each = self.b.binary(BinaryOp::Div, each, line);
-        let each = self.mul(each, LINE);
+        let (unit, less) = (self.int(SEGMENT_UNIT), self.int(SEGMENT_UNIT - 1));
+        let each = self.add(each, less);
+        let each = self.b.binary(BinaryOp::Div, each, unit);
+        let each = self.mul(each, SEGMENT_UNIT);
         let first = self.b.binary(BinaryOp::Mul, index, each);
         let first = self.min(first, count);
         let rest = self.sub(count, first);
@@ -262,7 +256,7 @@ impl Exchange<'_> {
 
     fn allgather_direct(&mut self, dst: Tensor, src: Tensor, target: &Target) {
         let rows = self.rows(dst, target);
-        let (from, _) = self.whole(src, target);
+        let from = self.flat(src);
         let (begin, count) = self.share(rows.each);
         self.synchronise();
         let me = self.me;

@@ -42,7 +42,6 @@ impl Channels {
     pub(super) fn new(b: &mut Builder, calls: &[Call], target: &Target) -> Result<Self> {
         let program = b.program();
         let slot_bytes = calls.iter().map(|call| algorithms::staged_bytes(program, call, target)).max().unwrap_or(0);
-        let slot_bytes = (slot_bytes + 63) / 64 * 64;
         let mut channels = Self {
             slot_bytes,
             cells: HashMap::new(),

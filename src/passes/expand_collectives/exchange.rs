@@ -2,6 +2,7 @@
 
 use smallvec::smallvec;
 
+use super::algorithms::round_up;
 use super::channels::{Channels, LINE};
 use super::{Call, Target};
 use crate::ir::extent::Known;
@@ -301,14 +302,19 @@ impl<'b> Exchange<'b> {
         flat
     }
 
-    pub(super) fn range(&mut self, tensor: Tensor, first: Scalar) -> Range {
+    /// Bytes of an element.
+    pub(super) fn size_of(&self, tensor: Tensor) -> i64 {
+        self.b.program().tensors[tensor].dtype.size()
+    }
+
+    pub(super) fn range(&self, tensor: Tensor, first: Scalar) -> Range {
         Range { tensor, first }
     }
 
     /// The part of the stage that belongs to a turn, from element `first` on.
     pub(super) fn slot(&mut self, turn: Turn, first: Scalar) -> Range {
         let tensor = self.stage.expect("an algorithm that stages has a stage");
-        let elements = self.slot_bytes / self.b.program().tensors[tensor].dtype.size();
+        let elements = self.slot_bytes / self.size_of(tensor);
         let lane = self.mul(self.lane, 2);
         let slot = self.add(lane, turn.parity);
         let begin = self.mul(slot, elements);
@@ -325,7 +331,7 @@ impl<'b> Exchange<'b> {
         self.b.get(dst.tensor, peer, src.tensor, Some(region(dst, src, count)), Staging::default());
     }
 
-    /// Combines elements of `count` ranks, from `first` on.
+    /// `count` elements become the combination of those of several ranks.
     pub(super) fn get_reduce(&mut self, op: Combine, dst: Range, src: Range, peers: PeerRange, count: Scalar) {
         self.b.get_reduce(op, dst.tensor, peers, src.tensor, Some(region(dst, src, count)));
     }
@@ -341,19 +347,13 @@ impl<'b> Exchange<'b> {
         PeerRange { first, end: self.add(first, count) }
     }
 
-    /// This lane's share of `count` elements: where it begins, and how many it has.
+    /// This lane's share of `count` elements, in whole lines: where it begins, and how many it has.
     pub(super) fn share(&mut self, count: i64) -> (Scalar, Scalar) {
         if self.lanes == 1 {
             return (self.b.int(0), self.b.int(count));
         }
-        let (lane, lanes) = (self.lane, self.lanes);
-        self.part(count, lane, lanes)
-    }
-
-    /// Part `index` of `parts` of `count` elements, in whole lines: where it begins, and how many it has.
-    fn part(&mut self, count: i64, index: Scalar, parts: i64) -> (Scalar, Scalar) {
-        let each = (count / parts + i64::from(count % parts != 0) + LINE - 1) / LINE * LINE;
-        let (end, first) = (self.b.int(count), self.mul(index, each));
+        let each = round_up(count / self.lanes + i64::from(count % self.lanes != 0), LINE);
+        let (end, first) = (self.b.int(count), self.mul(self.lane, each));
         let first = self.min(first, end);
         let rest = self.sub(end, first);
         let each = self.b.int(each);

@@ -22,8 +22,7 @@ pub(super) fn move_into_entries(program: &Program, target: &Target) -> Builder {
         builder.set_loc(loc);
         let (entry, root, args) = entry(&mut builder, collective);
         let ops = builder.apart(loc, |b| dispatch(b, entry, root, &args, &ranks));
-        let at = builder.program().blocks[block].iter().position(|&o| o == op).expect("it stands there");
-        builder.replace(block, at, 1, ops);
+        builder.replace(block, op, ops);
     }
     builder
 }

@@ -108,10 +108,6 @@ impl Exchange<'_> {
         }
     }
 
-    fn size_of(&self, tensor: Tensor) -> i64 {
-        self.b.program().tensors[tensor].dtype.size()
-    }
-
     fn by_stage(&mut self, turn: Turn, given: &Given, taken: &Taken, most: i64, first: Scalar, part: Scalar) {
         let (me, zero) = (self.me, self.int(0));
         let mine = match given {

@@ -41,6 +41,10 @@ impl Target {
     pub fn new(nranks: u32) -> Self {
         Self { nranks, crowded: false, mapped: true, checked: true }
     }
+
+    fn known(&self) -> Known<'static> {
+        Known { world: Some(i64::from(self.nranks)), dims: &[] }
+    }
 }
 
 /// A call of a collective inside a task.
@@ -70,8 +74,7 @@ pub fn expand_collectives<'p>(program: &'p Program, target: &Target) -> Result<C
     for call in calls {
         let loc = builder.program().ops[call.op].loc;
         let ops = builder.apart(loc, |b| Exchange::begin(b, &channels, &call, target).write_out(&call, target));
-        let at = builder.program().blocks[call.block].iter().position(|&op| op == call.op).expect("it stands there");
-        builder.replace(call.block, at, 1, ops);
+        builder.replace(call.block, call.op, ops);
     }
     Ok(Cow::Owned(builder.finish().expect("additions to a sound program are sound")))
 }
@@ -146,7 +149,7 @@ fn elements(program: &Program, tensor: Tensor, target: &Target) -> i64 {
 
 /// The numbers that a tensor's extents are.
 fn extents(program: &Program, tensor: Tensor, target: &Target) -> Vec<i64> {
-    let known = Known { world: Some(i64::from(target.nranks)), dims: &[] };
-    let value = |&extent| program.extents.eval(extent, known).expect("sizes of collectives are known with the world");
+    let value =
+        |&extent| program.extents.eval(extent, target.known()).expect("sizes of collectives are known with the world");
     program.tensors[tensor].shape.iter().map(value).collect()
 }

@@ -72,6 +72,6 @@ fn insert(b: &mut Builder, behind: Option<Buffer>, ops: Vec<Op>) {
     let program = b.program();
     let body = program.host.as_ref().expect("a program with dispatches has a host driver").body;
     let allocates = |op: &Op| matches!(program.ops[*op].kind, OpKind::AllocWindow { buffer } if Some(buffer) == behind);
-    let at = program.blocks[body].iter().position(allocates).map_or(0, |at| at + 1);
-    b.replace(body, at, 0, ops);
+    let allocation = program.blocks[body].iter().copied().find(allocates);
+    b.insert(body, allocation, ops);
 }
