@@ -49,15 +49,14 @@ def constant(enum: str, prefix: str, word: Optional[str]) -> int:
     return int(value)
 
 
-def options(kind: str, init: str, **fields: Any) -> Any:
-    """An options struct: defaults, and the fields that are given."""
-    struct = ffi.new(f"{kind} *")
-    getattr(lib, init)(struct, ffi.sizeof(kind))
-    for name, value in fields.items():
-        setattr(struct, name, value)
-    return struct
-
-
 def version() -> str:
     """The version of the library that runs, such as `0.1.0`."""
     return text_of(lib.pld_version_string())
+
+
+def info() -> str:
+    """What there is on this machine: version, CPU features, transports, and every PLD_ variable with its value, where it
+    comes from, and what it means."""
+    status, text = written(lib.pld_info)
+    assert status == lib.PLD_OK, "the library tells what it is"
+    return text

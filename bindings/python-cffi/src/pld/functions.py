@@ -129,7 +129,7 @@ def explain(error: Error, functions: Sequence[Function]) -> Error:
     return error
 
 
-Argument = Union[Direction[Any], ScalarLike]
+Argument = Union[Direction, ScalarLike]
 """An argument of a function: `pld.In(x)`, `pld.Out(y)`, `pld.InOut(z)`, or a scalar."""
 
 

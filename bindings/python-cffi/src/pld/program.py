@@ -11,7 +11,7 @@ from pld.arguments import Arguments, LaunchArgument
 from pld.errors import Diagnostic, Findings, failure, succeed
 from pld.functions import Function, Functions, TaskFunction, explain
 from pld.interrupt import interruptible
-from pld.parameters import HostParameter
+from pld.parameters import HostParameter, host_parameters
 
 Memory = Literal["host", "npu"]
 Explore = Literal["auto", "random", "pct", "exhaustive"]
@@ -36,9 +36,9 @@ class Program:
     may use it."""
 
     def __init__(
-        self, handle: Any, functions: Mapping[str, Function], diagnostics: Sequence[Diagnostic], source: str = ""
+        self, handle: Any, functions: Mapping[str, Function], diagnostics: Sequence[Diagnostic]
     ) -> None:
-        self._handle = ffi.gc(handle, lib.pld_program_destroy)
+        self.handle = ffi.gc(handle, lib.pld_program_destroy)
         self.functions: Dict[str, Function] = dict(functions)
         self.warnings: Tuple[Diagnostic, ...] = tuple(diagnostics)
         """What is legal, but likely not what is meant."""
@@ -62,7 +62,7 @@ class Program:
 
     def __str__(self) -> str:
         """The program as text, which `parse` reads back."""
-        status, text = written(lib.pld_program_print, self._handle)
+        status, text = written(lib.pld_program_print, self.handle)
         succeed(status)
         return text
 
@@ -70,7 +70,7 @@ class Program:
         """The task graph of every entry: which task waits for which, and why, as far as that is known before the program
         runs. `nranks` is 0 if the number of ranks is open. `"dot"` is the input of Graphviz."""
         how = constant("pld_graph_format", "PLD_GRAPH_", format)
-        status, text = written(lib.pld_program_graph, self._handle, nranks, how)
+        status, text = written(lib.pld_program_graph, self.handle, nranks, how)
         succeed(status)
         return text
 
@@ -89,13 +89,13 @@ class Program:
         options.nranks, options.crowded, options.unchecked = nranks, crowded, unchecked
         options.transport = constant("pld_transport", "PLD_TRANSPORT_", transport)
         program = ffi.new("pld_program_t **")
-        succeed(lib.pld_program_expand(self._handle, options, program))
+        succeed(lib.pld_program_expand(self.handle, options, program))
         return Program(program[0], self.functions, ())
 
-    @property
-    def parameters(self) -> Tuple[HostParameter, ...]:
-        """The parameters of the host driver: the arguments of a launch, in order."""
-        return self._parameters
+    def parameters(self, nranks: int = 0) -> Tuple[HostParameter, ...]:
+        """The parameters of the host driver: the arguments of a launch, in order. `nranks` is 0 if the number of ranks
+        is open."""
+        return host_parameters(self.handle, nranks)
 
     def check(
         self,
@@ -122,7 +122,7 @@ class Program:
         `functions` are those of extern and host tasks; Python callables that the program was traced with are called
         too."""
         given = Functions(functions or {})
-        arguments = Arguments(self.parameters, args, threads=nranks)
+        arguments = Arguments(self.parameters(nranks), args)
         text = ffi.NULL if replay is None else ffi.new("char[]", replay.encode())
         options = ffi.new("pld_check_options_t *")
         lib.pld_check_options_init(options, ffi.sizeof("pld_check_options_t"))
@@ -137,7 +137,7 @@ class Program:
         report = ffi.new("pld_check_report_t *", {"struct_size": ffi.sizeof("pld_check_report_t")})
 
         def run() -> None:
-            status = lib.pld_check(self._handle, options, findings.callback, ffi.NULL, report)
+            status = lib.pld_check(self.handle, options, findings.callback, ffi.NULL, report)
             if status:
                 raise explain(failure(status, findings.list), [*self.functions.values(), *given.functions.values()])
 

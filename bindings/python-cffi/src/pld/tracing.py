@@ -29,17 +29,17 @@ def user_frame() -> FrameType:
 def _assigned(code: CodeType) -> Dict[int, str]:
     """For each instruction of `code` whose result goes to a variable at once, the variable."""
     names: Dict[int, str] = {}
-    offset = None
+    before = 0
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("EXTENDED_ARG", "CACHE", "NOP"):
             continue
-        if instruction.opname.startswith("STORE_") and offset is not None:
+        if instruction.opname.startswith(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")):
             name = instruction.argval
-            if isinstance(name, tuple):  # one instruction that stores and does something else too
+            if isinstance(name, tuple):  # one instruction that stores, and does something else behind it
                 name = name[0]
-            if instruction.opname.startswith(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")):
-                names[offset] = name
-        offset = instruction.offset
+            # A frame may stand anywhere in an instruction and its caches.
+            names.update((offset, name) for offset in range(before, instruction.offset))
+        before = instruction.offset
     return names
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, Generic, List, NoReturn, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, List, NoReturn, Optional, Sequence, Tuple, Union
 
 from pld._native import constant, ffi, lib
 from pld.dtypes import DType, dtype_of
@@ -17,7 +17,7 @@ Extent = Union[int, Size, "Scalar"]
 """What stands for an extent. Values that are computed when the program runs stand in shapes of transfers only."""
 Offsets = Sequence[ScalarLike]
 
-V = TypeVar("V", bound="Value")
+
 
 
 class Value:
@@ -353,7 +353,7 @@ class Parameter:
         return constant("pld_direction", "PLD_", self.direction)
 
 
-class Direction(Generic[V]):
+class Direction:
     """What is done with a tensor: in an annotation `pld.Out[pld.Tensor[...]]`, in a list of arguments `pld.Out(y)`."""
 
     direction = ""
@@ -367,19 +367,19 @@ class Direction(Generic[V]):
         return Parameter(parameter.kind, parameter.shape, parameter.dtype, cls.direction)
 
 
-class In(Direction[Any]):
+class In(Direction):
     """Read only: the default of parameters."""
 
     direction = "in"
 
 
-class Out(Direction[Any]):
+class Out(Direction):
     """Written."""
 
     direction = "out"
 
 
-class InOut(Direction[Any]):
+class InOut(Direction):
     """Read and written."""
 
     direction = "inout"
