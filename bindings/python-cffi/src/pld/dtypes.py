@@ -32,13 +32,18 @@ class DType:
             import ml_dtypes
         except ImportError:
             return np.dtype(f"uint{8 * self.size}")
-        return np.dtype(getattr(ml_dtypes, self.numpy_name))
+        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.numpy_name))
+        return dtype
 
     def __repr__(self) -> str:
-        return f"pld.{self.name}"
+        return f"pld.{self._variable}"
 
     def __reduce__(self) -> str:
-        return self.name
+        return self._variable
+
+    @property
+    def _variable(self) -> str:
+        return "bool_" if self.name == "bool" else self.name
 
 
 _FOREIGN = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
