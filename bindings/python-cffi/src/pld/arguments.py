@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Sequence
 
 import numpy as np
 
@@ -39,26 +39,29 @@ def as_type(array: np.ndarray[Any, Any], dtype: DType) -> Typed:
 
 
 class Arguments:
-    """The `pld_arg_t` list of a launch, and what it points to."""
+    """The `pld_arg_t` list of a launch, and what it points to. For a check there may be several sets of arguments, and
+    None for what is to be made up."""
 
-    def __init__(self, parameters: Sequence[HostParameter], args: Sequence[LaunchArgument]) -> None:
+    def __init__(
+        self, parameters: Sequence[HostParameter], args: Sequence[LaunchArgument], for_check: bool = False
+    ) -> None:
+        if not for_check and len(args) != len(parameters):
+            names = ", ".join(parameter.name for parameter in parameters)
+            raise InvalidArgument(f"{len(args)} arguments are given, the program takes {len(parameters)} ({names})")
+        self._for_check = for_check
         self._kept: List[Any] = [args]
         self.list = ffi.new("pld_arg_t[]", len(args))
         for index, value in enumerate(args):
-            # A check takes a set of arguments a launch; if there are too many otherwise, the library says so.
-            parameter = parameters[index % len(parameters)] if parameters else None
-            self._fill(self.list[index], value, parameter, index)
+            self._fill(self.list[index], value, parameters[index % len(parameters)])
 
     def __len__(self) -> int:
         return len(self.list)
 
-    def _fill(self, arg: Any, value: Any, parameter: Optional[HostParameter], index: int) -> None:
-        if parameter is None:
-            raise InvalidArgument(f"argument {index} is one too many: the program has no parameters")
+    def _fill(self, arg: Any, value: Any, parameter: HostParameter) -> None:
         if isinstance(value, Resident):
             arg.kind, arg.resident = lib.PLD_ARG_RESIDENT, value.handle
             self._kept.append(value)
-        elif value is None:
+        elif value is None and self._for_check:
             arg.kind = lib.PLD_ARG_GENERATED
         elif parameter.kind == "scalar":
             self._number(arg, value, parameter)

@@ -122,7 +122,7 @@ class Program:
         `functions` are those of extern and host tasks; Python callables that the program was traced with are called
         too."""
         given = Functions(functions or {})
-        arguments = Arguments(self.parameters(nranks), args)
+        arguments = Arguments(self.parameters(nranks), args, for_check=True)
         text = ffi.NULL if replay is None else ffi.new("char[]", replay.encode())
         options = ffi.new("pld_check_options_t *")
         lib.pld_check_options_init(options, ffi.sizeof("pld_check_options_t"))

@@ -16,3 +16,22 @@ from pld.testing.compare import Comparator, Comparison, allclose, compare, exact
 from pld.testing.harness import Golden, MismatchError, Outcome, run
 from pld.testing.ranks import RankDied
 from pld.testing.specs import ScalarSpec, Spec, TensorSpec
+
+__all__ = [
+    "Benchmark",
+    "Figures",
+    "benchmark",
+    "Comparator",
+    "Comparison",
+    "allclose",
+    "compare",
+    "exact",
+    "Golden",
+    "MismatchError",
+    "Outcome",
+    "run",
+    "RankDied",
+    "ScalarSpec",
+    "Spec",
+    "TensorSpec",
+]

@@ -129,7 +129,7 @@ def _iota(shape: Tuple[int, ...], dtype: DType, launch: int) -> Array:
     place = np.arange(int(np.prod(shape, dtype=np.int64)))
     numbers = place % per_rank + 100003 * (place // per_rank + 1) + 1000003 * (launch - 1)
     if dtype.name == "bool":
-        return (numbers % 2 == 1).reshape(shape)
+        return np.asarray(numbers % 2 == 1).reshape(shape)
     if dtype.name[0] == "f" or dtype.name == "bf16":
         remainder = {4: 1021, 2: 31, 1: 7}[dtype.size]
         return to_dtype((numbers % remainder).astype(np.float32), dtype).reshape(shape)
