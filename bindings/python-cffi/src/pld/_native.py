@@ -44,7 +44,7 @@ def constant(enum: str, prefix: str, word: Optional[str]) -> int:
     values = ffi.typeof(enum).relements
     value = values.get(prefix + str(word).upper())
     if value is None:
-        words = ", ".join(repr(name[len(prefix) :].lower()) for name in values if name.startswith(prefix))
+        words = ", ".join(repr(name[len(prefix) :].lower()) for name in sorted(values, key=values.get))
         raise ValueError(f"{word!r} is none of {words}")
     return int(value)
 

@@ -10,7 +10,7 @@ from pld.dtypes import DType, dtype_of
 from pld.errors import TraceError
 from pld.ops import name_of
 from pld.program import Program
-from pld.tracing import Builder, Tracing, builder
+from pld.tracing import Builder, Tracing, builder, user_frame
 from pld.values import Buffer, Domain, Extent, Parameter, Scalar, ScalarLike, Tensor, Window, extents, scalar, scalars
 
 
@@ -28,8 +28,8 @@ class Traced:
 
     def _parameter(self, name: str, annotation: Any) -> Parameter:
         if isinstance(annotation, str):
-            closure = inspect.getclosurevars(self.function).nonlocals
-            annotation = eval(annotation, self.function.__globals__, dict(closure))
+            # As with `from __future__ import annotations`: names are those where the function is defined.
+            annotation = eval(annotation, self.function.__globals__, dict(user_frame().f_locals))
         if not isinstance(annotation, Parameter):
             raise TraceError(
                 f"{self.place[0]}:{self.place[1]}: parameter {name} of {self.name} needs a type: "

@@ -59,25 +59,30 @@ class Value:
 
 
 def arithmetic(op: str, a: Any, b: Any) -> Any:
-    """`a op b`, of tiles or scalars."""
+    """`a op b`, of tiles or scalars, with the name of the variable that it is assigned to."""
+    result = computed(op, a, b)
+    return result if result is NotImplemented else result[0].named(result[1])
+
+
+def computed(op: str, a: Any, b: Any) -> Any:
+    """The type and the handle of `a op b`, without a name; or NotImplemented."""
+    if isinstance(b, Tile) and not isinstance(a, Tile):
+        if op not in ("add", "mul", "max", "min"):
+            raise TraceError(f"the left side of `{op}` must be a tile too: pld.full(dtype, shape, value) makes one")
+        a, b = b, a
     if isinstance(a, Tile):
-        if f"pld_tile_{op}" not in _TILE_OPS:
+        if op not in _TILE_OPS:
             raise TraceError(f"there is no `{op}` of tiles: they have + - * / and pld.max, pld.min")
-        if isinstance(b, Tile):
-            return Tile.named(builder().call(getattr(lib, f"pld_tile_{op}"), a.of_this_program(), b.of_this_program()))
-        return Tile.named(builder().call(getattr(lib, f"pld_tile_{op}s"), a.of_this_program(), scalar(b)))
-    if isinstance(b, Tile):
-        if op in ("add", "mul", "max", "min"):
-            return arithmetic(op, b, a)
-        raise TraceError(f"the left side of `{op}` must be a tile too: pld.full(dtype, shape, value) makes one")
+        function, operand = (f"pld_tile_{op}", b.of_this_program()) if isinstance(b, Tile) else (f"pld_tile_{op}s", scalar(b))
+        return Tile, builder().call(getattr(lib, function), a.of_this_program(), operand)
     try:
-        left, right = scalar(a), scalar(b)
+        operands = scalar(a), scalar(b)
     except TypeError:
         return NotImplemented
-    return Scalar.named(builder().call(getattr(lib, f"pld_{op}"), left, right))
+    return Scalar, builder().call(getattr(lib, f"pld_{op}"), *operands)
 
 
-_TILE_OPS = [f"pld_tile_{op}" for op in ("add", "sub", "mul", "div", "max", "min")]
+_TILE_OPS = ("add", "sub", "mul", "div", "max", "min")
 
 
 class Numeric(Value):
@@ -208,18 +213,21 @@ class Var(Comparable):
         """Changes the value."""
         builder().call(lib.pld_var_set, self.of_this_program(), scalar(value))
 
-    def _become(self, value: Any) -> "Var":
-        self.set(value)
-        return self
+    def _become(self, op: str, other: Any) -> Any:
+        result = computed(op, self, other)
+        if result is not NotImplemented:
+            builder().call(lib.pld_var_set, self.handle, result[1])
+            return self
+        return NotImplemented
 
-    def __iadd__(self, other: Any) -> "Var":
-        return self._become(self + other)
+    def __iadd__(self, other: Any) -> Any:
+        return self._become("add", other)
 
-    def __isub__(self, other: Any) -> "Var":
-        return self._become(self - other)
+    def __isub__(self, other: Any) -> Any:
+        return self._become("sub", other)
 
-    def __imul__(self, other: Any) -> "Var":
-        return self._become(self * other)
+    def __imul__(self, other: Any) -> Any:
+        return self._become("mul", other)
 
 
 class Array(Value):
@@ -254,10 +262,7 @@ class Tile(Numeric):
         return Tile.named(builder().call(lib.pld_tile_copy, self.of_this_program()))
 
     def _become(self, op: str, other: Any) -> "Tile":
-        # Straight to the library: the intermediate result must not take this variable's name.
-        function = getattr(lib, f"pld_tile_{op}" if isinstance(other, Tile) else f"pld_tile_{op}s")
-        operand = other.of_this_program() if isinstance(other, Tile) else scalar(other)
-        handle = builder().call(function, self.of_this_program(), operand)
+        _, handle = computed(op, self, other)
         builder().call(lib.pld_tile_assign, self.handle, handle)
         return self
 
