@@ -10,6 +10,7 @@ from pld.dtypes import DType, dtype_of
 from pld.errors import TraceError
 from pld.ops import name_of
 from pld.program import Program
+from pld.sizes import Size
 from pld.tracing import Builder, Tracing, builder, user_frame
 from pld.values import Buffer, Domain, Extent, Parameter, Scalar, ScalarLike, Tensor, Window, extents, scalar, scalars
 
@@ -105,6 +106,7 @@ class _Host(Traced):
         traced = Builder(name)
         try:
             with Tracing(traced):
+                self._declare_sizes(traced, [*entries, self])
                 traced.entries = {entry: entry.build(traced) for entry in entries}
             self._run(traced)
             findings = traced.finish()
@@ -112,6 +114,16 @@ class _Host(Traced):
             traced.destroy()
             raise
         return Program(traced.handle, traced.functions, findings.list)
+
+    def _declare_sizes(self, traced: Builder, functions: Sequence[Traced]) -> None:
+        """Names sizes in the order in which they were made, and not in that of their first use."""
+        shapes = [parameter.shape for function in functions for parameter in function.parameters.values()]
+        extents_ = [extent for shape in shapes for extent in shape if isinstance(extent, Size)]
+        named = {id(size): size for extent in extents_ for size in extent.named()}
+        traced.place = self.place
+        for size in sorted(named.values(), key=lambda size: size.serial):
+            traced.extent(size)
+        traced.place = None
 
     def _run(self, traced: Builder) -> None:
         with Tracing(traced):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple, Union
+import itertools
+import operator
+from typing import Any, Iterator, Optional, Tuple, Union
 
 from pld.errors import TraceError
+
+
+_serials = itertools.count()
 
 
 class Size:
@@ -18,6 +23,15 @@ class Size:
         self.op = op
         self.operands = operands
         self.value = value
+        self.serial = next(_serials)
+
+    def named(self) -> "Iterator[Size]":
+        """The named sizes that it is made of."""
+        if self.op in ("dim", "const"):
+            yield self
+        for operand in self.operands:
+            if isinstance(operand, Size):
+                yield from operand.named()
 
     def _with(self, op: str, a: Any, b: Any) -> Any:
         if isinstance(a, (Size, int)) and isinstance(b, (Size, int)):
@@ -61,7 +75,10 @@ class Size:
         return Size("sub", (0, self))
 
     def _compared(self, op: str, other: Any) -> Any:
-        from pld import values
+        known = other.value if isinstance(other, Size) else other
+        if self.value is not None and isinstance(known, int):
+            return getattr(operator, op)(self.value, known)
+        from pld import values  # which needs this module
 
         return values.arithmetic(op, self, other)
 

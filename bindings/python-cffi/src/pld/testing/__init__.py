@@ -15,7 +15,7 @@ from pld.testing.bench import Benchmark, Figures, benchmark
 from pld.testing.compare import Comparator, Comparison, allclose, compare, exact
 from pld.testing.harness import Golden, MismatchError, Outcome, run
 from pld.testing.ranks import RankDied
-from pld.testing.specs import ScalarSpec, Spec, TensorSpec
+from pld.testing.specs import ScalarSpec, Spec, TensorSpec, to_dtype, to_numbers
 
 __all__ = [
     "Benchmark",
@@ -34,4 +34,6 @@ __all__ = [
     "ScalarSpec",
     "Spec",
     "TensorSpec",
+    "to_dtype",
+    "to_numbers",
 ]

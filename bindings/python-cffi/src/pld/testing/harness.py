@@ -172,8 +172,8 @@ class _Case:
                 if isinstance(spec, ScalarSpec):
                     inputs[spec.name] = value.item()
                     continue
-                if value.shape != tuple(spec.shape):
-                    raise ValueError(f"saved {spec.name} has shape {list(value.shape)}, its spec {list(spec.shape)}")
+                if value.shape != spec.extents:
+                    raise ValueError(f"saved {spec.name} has shape {list(value.shape)}, its spec {list(spec.extents)}")
                 inputs[spec.name] = value.view(spec.dtype.numpy)
                 if spec.name in outputs:
                     golden = saved[f"golden.{spec.name}"]

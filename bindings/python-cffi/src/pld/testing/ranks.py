@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
 import os
 import tempfile
@@ -10,8 +11,6 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type
-
-import mmap
 
 import numpy as np
 
@@ -52,7 +51,7 @@ class _Launcher:
         self._residents: Dict[str, Resident] = {}
         for parameter, spec in pairs:
             if isinstance(spec, TensorSpec) and spec.resident == "stacked":
-                self._residents[parameter.name] = world.resident_stacked(spec.shape[1:], spec.dtype)
+                self._residents[parameter.name] = world.resident_stacked(spec.extents[1:], spec.dtype)
 
     def _mine(self, parameter: HostParameter) -> Array:
         whole = self._arrays[parameter.name]
@@ -108,9 +107,9 @@ class Ranks:
 
 def _shared(spec: TensorSpec) -> Array:
     """An array that forked processes share."""
-    count = int(np.prod(spec.shape, dtype=np.int64))
+    count = int(np.prod(spec.extents, dtype=np.int64))
     memory = mmap.mmap(-1, max(1, count * spec.dtype.numpy.itemsize))
-    return np.frombuffer(memory, np.uint8, count * spec.dtype.size).view(spec.dtype.numpy).reshape(spec.shape)
+    return np.frombuffer(memory, np.uint8, count * spec.dtype.size).view(spec.dtype.numpy).reshape(spec.extents)
 
 
 class ThreadRanks(Ranks):
@@ -144,7 +143,9 @@ class ProcessRanks(Ranks):
         self._processes: List[Any] = []
         for rank in range(setting.ranks):
             ours, theirs = context.Pipe()
-            arguments = (rank, f"file:{meeting}", theirs, program, pairs, setting, self.arrays)
+            # Forks have all that is open here; a connection ends only if nobody else has its other end.
+            inherited = [*self._connections, ours]
+            arguments = (rank, f"file:{meeting}", theirs, inherited, program, pairs, setting, self.arrays)
             process = context.Process(target=_serve, args=arguments, daemon=True)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of forks in processes with threads
@@ -201,12 +202,15 @@ def _serve(
     rank: int,
     bootstrap: str,
     connection: Connection,
+    inherited: Sequence[Connection],
     program: Program,
     pairs: Pairs,
     setting: Setting,
     arrays: Mapping[str, Array],
 ) -> None:
     """A rank: launches once for each message, and answers with times or an error."""
+    for other in inherited:
+        other.close()
     try:
         with World.join(setting.ranks, rank, bootstrap=bootstrap, **setting.world) as world:
             launcher = _Launcher(world, program, pairs, setting, arrays)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import zlib
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Literal, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Literal, Sequence, SupportsIndex, Tuple, Union
 
 import numpy as np
 
@@ -28,8 +29,8 @@ class TensorSpec:
 
     name: str
     """The parameter's name."""
-    shape: Sequence[int]
-    """Its extents for the number of ranks of the test."""
+    shape: Sequence[SupportsIndex]
+    """Its extents for the number of ranks of the test: integers, or sizes of `pld.const`."""
     dtype: DType
     """The type of its elements."""
     init: Init = "zeros"
@@ -39,9 +40,14 @@ class TensorSpec:
     """`"stacked"`: shard `r` lives with rank `r`, and launches use it where it is. It is copied in before a launch and
     out behind it."""
 
+    @property
+    def extents(self) -> Tuple[int, ...]:
+        """The shape as integers."""
+        return tuple(map(operator.index, self.shape))
+
     def initial(self, parameter: HostParameter, launch: int, seed: int) -> Array:
         """What it holds before a launch."""
-        shape, dtype = tuple(self.shape), self.dtype.numpy
+        shape, dtype = self.extents, self.dtype.numpy
         if isinstance(self.init, np.ndarray) or callable(self.init):
             value = self.init if isinstance(self.init, np.ndarray) else np.asarray(self.init(launch))
             if value.shape != shape:
@@ -107,7 +113,7 @@ def matched(
 
 
 def _check_shape(parameter: HostParameter, spec: TensorSpec, ranks: int) -> None:
-    wanted, given = parameter.shape, tuple(spec.shape)
+    wanted, given = parameter.shape, spec.extents
     fits = len(wanted) == len(given) and all(w in (None, g) for w, g in zip(wanted, given))
     if not fits:
         shown = ["?" if extent is None else extent for extent in wanted]
