@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -336,6 +337,15 @@ def test_times_of_launches() -> None:
             assert before <= found.begin_ns <= found.end_ns <= after
         with pytest.raises(pld.InvalidState):
             world.compile(shift(SIZE)).time(0)
+
+
+def test_traces(tmp_path: Path) -> None:
+    with pld.World(2, trace=tmp_path / "trace.json") as world:
+        world.compile(shift(SIZE))(np.zeros((2, 1, SIZE), np.int32), np.zeros((2, 1, SIZE), np.int32), 0)
+    lines = (tmp_path / "trace.json").read_text().split("\n")
+    tasks = [json.loads(line.rstrip(",")) for line in lines if '"cat":"task"' in line]
+    assert {(task["name"], task["pid"]) for task in tasks} == {("exchange", 0), ("exchange", 1)}
+    assert all(task["args"]["line"].startswith(f"{TESTS / 'programs.py'}:") for task in tasks)
 
 
 def test_info_tells_what_there_is() -> None:

@@ -78,7 +78,7 @@ class Executable:
         try:
             run.wait()
         except KeyboardInterrupt:
-            if not run.ended_within(_GRACE_US):
+            if not run._ended_within(_GRACE_US):
                 self.world.abort()
             raise
         finally:
@@ -155,7 +155,7 @@ class Run:
             if deadline is not None and time.monotonic() >= deadline:
                 raise Timeout(f"the run has not ended within {timeout} s")
 
-    def ended_within(self, microseconds: int) -> bool:
+    def _ended_within(self, microseconds: int) -> bool:
         """Whether it ends in this time, which is waited for without looking for signals."""
         lib.pld_run_wait(self._handle, microseconds)
         return self.done

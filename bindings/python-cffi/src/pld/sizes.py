@@ -25,13 +25,13 @@ class Size:
         self.value = value
         self.serial = next(_serials)
 
-    def named(self) -> "Iterator[Size]":
+    def _named(self) -> "Iterator[Size]":
         """The named sizes that it is made of."""
         if self.op in ("dim", "const"):
             yield self
         for operand in self.operands:
             if isinstance(operand, Size):
-                yield from operand.named()
+                yield from operand._named()
 
     def _with(self, op: str, a: Any, b: Any) -> Any:
         if isinstance(a, (Size, int)) and isinstance(b, (Size, int)):
