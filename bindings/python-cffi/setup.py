@@ -49,6 +49,8 @@ class BuildPackage(build_py):
         package = Path(self.build_lib) / "pld"
         package.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(library(), package / "libpld.so")
+        if shutil.which("strip"):  # what only a debugger needs is most of it
+            subprocess.run(["strip", "--strip-debug", str(package / "libpld.so")], check=True)
         ffi = FFI()
         ffi.cdef(declarations((PROJECT / "include" / "pld.h").read_text()))
         ffi.set_source("pld._declarations", None)

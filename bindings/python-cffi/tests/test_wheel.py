@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 import platform
 import re
 import subprocess
@@ -48,7 +49,7 @@ def test_every_public_name_is_documented() -> None:
         assert len(set(module.__all__)) == len(module.__all__)
         for name in module.__all__:
             value = getattr(module, name)
-            if callable(value):
+            if inspect.isfunction(value) or inspect.isclass(value):
                 assert value.__doc__, name
             for method, member in vars(value).items() if isinstance(value, type) else ():
                 if not method.startswith("_") and callable(getattr(value, method)):

@@ -48,8 +48,9 @@ class Script:
         return self.process.stdout.readline().strip()
 
     def rest(self, exit_code: int = 0) -> str:
-        output, _ = self.process.communicate(timeout=40)
-        assert self.process.returncode == exit_code, output
+        assert self.process.stdout
+        output = self.process.stdout.read()
+        assert self.process.wait() == exit_code, output
         return output.strip()
 
 

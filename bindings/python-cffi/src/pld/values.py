@@ -11,11 +11,6 @@ from pld.errors import TraceError
 from pld.sizes import Size
 from pld.tracing import Builder, builder, integer, variable_name
 
-ScalarLike = Union["Scalar", "Var", Size, int, float, bool]
-"""What stands for a scalar: a value of the program, a size, or a number of Python."""
-Extent = Union[int, Size, "Scalar"]
-"""What stands for an extent. Values that are computed when the program runs stand in shapes of transfers only."""
-Offsets = Sequence[ScalarLike]
 
 
 
@@ -228,6 +223,14 @@ class Var(Comparable):
 
     def __imul__(self, other: Any) -> Any:
         return self._become("mul", other)
+
+
+ScalarLike = Union[Scalar, Var, Size, int, float, bool]
+"""What stands for a scalar: a value of the program, a size, or a number of Python."""
+Extent = Union[int, Size, Scalar]
+"""What stands for an extent. Values that are computed when the program runs stand in shapes of transfers only."""
+Offsets = Sequence[ScalarLike]
+"""Where a part begins, or an element is: one scalar a dimension."""
 
 
 class Array(Value):
