@@ -10,6 +10,8 @@ python3 -m venv "$work/venv"
 "$work/venv/bin/pip" --quiet --disable-pip-version-check install "$work"/wheel/pld-*.whl
 "$work/venv/bin/python" ../../examples/python/allreduce.py
 "$work/venv/bin/pip" --quiet --disable-pip-version-check install -r requirements.txt
+"$work/venv/bin/ruff" check --quiet . ../../examples/python
+"$work/venv/bin/ruff" format --quiet --check . ../../examples/python
 "$work/venv/bin/python" -m pytest "$@"
 "$work/venv/bin/python" -m mypy src/pld
 "$work/venv/bin/python" -m mypy tests ../../examples/python

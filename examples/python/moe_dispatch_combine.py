@@ -44,8 +44,6 @@ def expert(context: pld.TaskContext) -> None:
         y[to : to + rows] = answers_of(number, x[part], scales[part, 0], weights[part, 0])
 
 
-
-
 @pld.entry
 def moe(
     x: pld.Tensor[[T, D], pld.i8],

@@ -12,7 +12,9 @@ from pld import errors
 from pld._native import ffi, lib
 
 HEADER = (PROJECT / "include" / "pld.h").read_text()
-SOURCE = "".join(path.read_text() for path in Path(pld.__file__).parent.rglob("*.py") if path.name != "_declarations.py")
+SOURCE = "".join(
+    path.read_text() for path in Path(pld.__file__).parent.rglob("*.py") if path.name != "_declarations.py"
+)
 
 NOT_NEEDED = {
     "pld_version": "the text of pld_version_string has the same numbers",

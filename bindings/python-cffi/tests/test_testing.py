@@ -35,7 +35,13 @@ def golden(tensors: Dict[str, Any]) -> None:
 @pytest.mark.parametrize("transport", ["threads", "processes"])
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_right_programs_pass(transport: Any, ranks: int) -> None:
-    for init in ("random", "iota", 7, np.arange(ranks * SIZE).reshape(ranks, 1, SIZE), lambda n: np.full((ranks, 1, SIZE), n)):
+    for init in (
+        "random",
+        "iota",
+        7,
+        np.arange(ranks * SIZE).reshape(ranks, 1, SIZE),
+        lambda n: np.full((ranks, 1, SIZE), n),
+    ):
         outcome = run(shift(SIZE), specs(ranks, init=init), golden, ranks=ranks, transport=transport, launches=2)
         assert outcome.check and outcome.check.schedules >= 1
         assert [(c.name, c.launch, c.passed, c.elements) for c in outcome.comparisons] == [
@@ -187,7 +193,10 @@ def test_golden_data_is_replayed(tmp_path: Path) -> None:
         ([TensorSpec("xs", [2, 1, SIZE], pld.i32)], "specs name ['xs'], parameters are ['xs', 'ys', 'plus']"),
         ([*specs(2), ScalarSpec("more", pld.i32, 1)], "specs name ['xs', 'ys', 'plus', 'more']"),
         (specs(3), "xs has shape [3, 1, 12] in its spec, and [2, 1, 12] with 2 ranks"),
-        ([TensorSpec("xs", [2, 1, SIZE], pld.f32), *specs(2)[1:]], "xs is a tensor of i32, and its spec a tensor of f32"),
+        (
+            [TensorSpec("xs", [2, 1, SIZE], pld.f32), *specs(2)[1:]],
+            "xs is a tensor of i32, and its spec a tensor of f32",
+        ),
         ([*specs(2)[:2], TensorSpec("plus", [1], pld.i32)], "plus is a scalar of i32, and its spec a tensor of i32"),
         (specs(2, init="ones"), "init of xs is 'ones', and none of 'zeros', 'iota', 'random'"),
         (specs(2, init=np.zeros(3)), "init of xs has shape [3], and the spec [2, 1, 12]"),
@@ -258,7 +267,9 @@ def test_functions_in_processes() -> None:
 
     @pld.host
     def tripled(
-        xs: pld.Tensor[[pld.WORLD, 2], pld.i32], ys: pld.Out[pld.Tensor[[pld.WORLD, 2], pld.i32]], n: pld.Scalar[pld.i32]
+        xs: pld.Tensor[[pld.WORLD, 2], pld.i32],
+        ys: pld.Out[pld.Tensor[[pld.WORLD, 2], pld.i32]],
+        n: pld.Scalar[pld.i32],
     ) -> None:
         for r in pld.ranks(pld.world_size()):
             entry(xs[r], ys[r], n, device=r)

@@ -194,7 +194,17 @@ def test_other_ranks() -> None:
         with pld.at("move"):
             pld.put(v, 0, f)
             pld.put(v, me, f, dst_offsets=[1, 0], src_offsets=[me, 0], shape=[1, x[0]], atomic="add")
-            pld.put(part, 1, f, dst_offsets=[0, 0], src_offsets=[0, 0], shape=[2, 8], chunk_rows=1, chunk_cols=8, pipeline=True)
+            pld.put(
+                part,
+                1,
+                f,
+                dst_offsets=[0, 0],
+                src_offsets=[0, 0],
+                shape=[2, 8],
+                chunk_rows=1,
+                chunk_cols=8,
+                pipeline=True,
+            )
             pld.get(f, 1, v)
             pld.get(f, 1, part, dst_offsets=[1, 0], src_offsets=[0, 0], shape=[1, 8])
             pld.get_reduce(f, 0, pld.nranks(v), v, "max")
@@ -334,8 +344,10 @@ def test_sizes_and_the_host_driver() -> None:
         for r in pld.ranks(0, 2):
             e(xs[r], pld.window(b, [pld.WORLD * d], pld.i8), pld.let("twice", r * 2), device=r)
 
-    assert str(sizes) == inspect.cleandoc(
-        """
+    assert (
+        str(sizes)
+        == inspect.cleandoc(
+            """
         program sizes
         dim n
         const D = 64
@@ -369,7 +381,9 @@ def test_sizes_and_the_host_driver() -> None:
           }
         }
         """
-    ) + "\n"
+        )
+        + "\n"
+    )
 
 
 def test_diagnostics_have_the_line_of_the_statement() -> None:

@@ -21,7 +21,9 @@ installed = pytest.mark.skipif(PACKAGE.parent.name == "src", reason="runs from t
 @installed
 def test_the_wheel_names_the_glibc_that_the_library_needs() -> None:
     """By what binutils read in the library, not by what the build has read."""
-    needs = subprocess.run(["readelf", "--version-info", "--wide", str(PACKAGE / "libpld.so")], capture_output=True, text=True)
+    needs = subprocess.run(
+        ["readelf", "--version-info", "--wide", str(PACKAGE / "libpld.so")], capture_output=True, text=True
+    )
     versions = [int(minor) for minor in re.findall(r"GLIBC_2\.(\d+)", needs.stdout)]
     lines = (importlib.metadata.distribution("pld").read_text("WHEEL") or "").split("\n")
     assert f"Tag: py3-none-manylinux_2_{max(versions)}_{platform.machine()}" in lines
@@ -30,9 +32,18 @@ def test_the_wheel_names_the_glibc_that_the_library_needs() -> None:
 @installed
 def test_the_library_needs_what_every_linux_has() -> None:
     """The list of libraries that manylinux allows."""
-    dynamic = subprocess.run(["readelf", "--dynamic", "--wide", str(PACKAGE / "libpld.so")], capture_output=True, text=True)
+    dynamic = subprocess.run(
+        ["readelf", "--dynamic", "--wide", str(PACKAGE / "libpld.so")], capture_output=True, text=True
+    )
     needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic.stdout))
-    assert needed and needed <= {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2"}
+    assert needed and needed <= {
+        "libc.so.6",
+        "libm.so.6",
+        "libgcc_s.so.1",
+        "libpthread.so.0",
+        "libdl.so.2",
+        "ld-linux-x86-64.so.2",
+    }
 
 
 @installed
@@ -51,6 +62,6 @@ def test_every_public_name_is_documented() -> None:
             value = getattr(module, name)
             if inspect.isfunction(value) or inspect.isclass(value):
                 assert value.__doc__, name
-            for method, member in vars(value).items() if isinstance(value, type) else ():
+            for method in vars(value) if inspect.isclass(value) else ():
                 if not method.startswith("_") and callable(getattr(value, method)):
                     assert getattr(value, method).__doc__, f"{name}.{method}"

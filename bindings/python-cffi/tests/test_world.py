@@ -185,8 +185,7 @@ def test_ctrl_c_in_a_wait(scripts: Any, prepare: str, call: str, error: str) -> 
 def test_ctrl_c_leaves_a_world_whose_launch_ends(scripts: Any) -> None:
     """The handler runs while a launch is about to end by itself: nothing is aborted."""
     script = scripts(
-        THREADS
-        + "executable = world.compile(stuck())\n"
+        THREADS + "executable = world.compile(stuck())\n"
         "def interrupt(self, timeout=None):\n"
         "    raise KeyboardInterrupt\n"
         "from pld.executable import Run\n"
@@ -207,7 +206,9 @@ def test_ctrl_c_while_other_ranks_do_not_come(scripts: Any, tmp_path: Path, call
     tmp_path.chmod(0o700)
     joined = JOINED.replace("timeout=30", "timeout=600") + "run = world.compile(stuck(), persistent=True)\n"
     script = scripts(
-        joined + "print('waiting', flush=True)\n" + INTERRUPTED.format(call=call) + NEW_WORLD, PLD_RANK="0", **environment
+        joined + "print('waiting', flush=True)\n" + INTERRUPTED.format(call=call) + NEW_WORLD,
+        PLD_RANK="0",
+        **environment,
     )
     peer = scripts(
         joined + "print('idle', flush=True)\n"
@@ -251,26 +252,26 @@ def test_a_wait_with_a_timeout_leaves_the_run() -> None:
         assert run.done and isinstance(world.error, pld.Aborted)
 
 
-def test_a_wait_that_is_not_satisfied_times_out() -> None:
+@pytest.mark.parametrize("main", [True, False])
+def test_a_wait_that_is_not_satisfied_times_out(main: bool) -> None:
+    errors: List[BaseException] = []
     with pld.World(2, timeout=0.3) as world:
         executable = world.compile(stuck())
-        for main in (True, False):
-            errors: List[BaseException] = []
 
-            def launch() -> None:
-                try:
-                    executable(go(1, 0))
-                except pld.Error as error:
-                    errors.append(error)
+        def launch() -> None:
+            try:
+                executable(go(1, 0))
+            except pld.Error as error:
+                errors.append(error)
 
-            if main:
-                launch()
-            else:
-                thread = threading.Thread(target=launch)
-                thread.start()
-                thread.join()
-            assert isinstance(errors[0], pld.Timeout) and errors[0].status == "PLD_ERR_TIMEOUT"
-            assert "signal[0]" in str(errors[0]) and f"{TESTS / 'programs.py'}:" in str(errors[0])
+        if main:
+            launch()
+        else:
+            thread = threading.Thread(target=launch)
+            thread.start()
+            thread.join()
+        assert isinstance(errors[0], pld.Timeout) and errors[0].status == "PLD_ERR_TIMEOUT"
+        assert "signal[0]" in str(errors[0]) and f"{TESTS / 'programs.py'}:" in str(errors[0])
         executable(go(1, 1))  # a time-out ends the launch only
 
 

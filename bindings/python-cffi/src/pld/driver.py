@@ -66,7 +66,9 @@ class Entry(Traced):
             return Window(traced.call(lib.pld_param_window, name.encode(), code, *shape))
         return Tensor(traced.call(lib.pld_param_tensor, name.encode(), code, *shape, parameter.direction_code))
 
-    def __call__(self, *args: Union[Tensor, ScalarLike], device: ScalarLike, **named: Union[Tensor, ScalarLike]) -> None:
+    def __call__(
+        self, *args: Union[Tensor, ScalarLike], device: ScalarLike, **named: Union[Tensor, ScalarLike]
+    ) -> None:
         traced = builder()
         if not traced.in_host:
             raise TraceError(f"entry {self.name} is called in a host driver only: what tasks share is a plain function")

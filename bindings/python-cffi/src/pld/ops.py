@@ -279,9 +279,7 @@ def get_reduce(
 
 def remote_load(window: Window, peer: ScalarLike, offsets: Offsets, shape: Sequence[Extent]) -> Tile:
     """The part of rank `peer`'s `window` that begins at `offsets` and has this shape, as a tile; otherwise as `get`."""
-    handle = builder().call(
-        lib.pld_remote_load, window._checked(), scalar(peer), *scalars(offsets), *extents(shape)
-    )
+    handle = builder().call(lib.pld_remote_load, window._checked(), scalar(peer), *scalars(offsets), *extents(shape))
     return Tile._named(handle)
 
 
@@ -321,5 +319,3 @@ def defer_wait(window: Window, offsets: Offsets, expected: ScalarLike) -> None:
     Inside a task that does nothing else: a `pld.at` without predicate or `allow_early_resolve`; scalar code, and at
     most 64 of these conditions, on window parameters themselves. Counters only grow, from 0 up."""
     builder().call(lib.pld_defer_wait, window._checked(), *scalars(offsets), scalar(expected))
-
-

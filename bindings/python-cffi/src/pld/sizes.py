@@ -8,7 +8,6 @@ from typing import Any, Iterator, Optional, Tuple, Union
 
 from pld.errors import TraceError
 
-
 _serials = itertools.count()
 
 

@@ -12,9 +12,6 @@ from pld.sizes import Size
 from pld.tracing import Builder, builder, integer, variable_name
 
 
-
-
-
 class Value:
     """What a program names; it belongs to the program that was traced when it was made."""
 
@@ -24,7 +21,9 @@ class Value:
 
     def _checked(self) -> Any:
         if self.builder is not builder():
-            raise TraceError(f"this {type(self).__name__} belongs to another program: pass what is shared as an argument")
+            raise TraceError(
+                f"this {type(self).__name__} belongs to another program: pass what is shared as an argument"
+            )
         return self.handle
 
     def __bool__(self) -> bool:
@@ -426,7 +425,11 @@ def scalar(value: Any) -> Any:
 def scalars(values: Offsets) -> Tuple[Any, int]:
     """A list of scalars, and its length."""
     if isinstance(values, (Value, Size, numbers.Number)):
-        raise TypeError(f"a list is needed here, such as [{values}]" if isinstance(values, numbers.Number) else "a list is needed here: [i, j]")
+        raise TypeError(
+            f"a list is needed here, such as [{values}]"
+            if isinstance(values, numbers.Number)
+            else "a list is needed here: [i, j]"
+        )
     return ffi.new("pld_scalar_t[]", [scalar(value) for value in values]), len(values)
 
 

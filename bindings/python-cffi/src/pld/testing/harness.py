@@ -206,9 +206,7 @@ def _checked(
         for _, spec in pairs:
             value = case.inputs[spec.name]
             args.append(spec.argument(value) if isinstance(spec, TensorSpec) else value)
-    return program.check(
-        ranks, launches=len(sets), persistent=persistent, args=args, functions=functions, **options
-    )
+    return program.check(ranks, launches=len(sets), persistent=persistent, args=args, functions=functions, **options)
 
 
 def _compared(

@@ -174,7 +174,9 @@ class ProcessRanks(Ranks):
                 answer = connection.recv()
             except (EOFError, OSError):
                 self._processes[rank].join(10)
-                answer = RankDied(f"the process of rank {rank} has ended, with exit code {self._processes[rank].exitcode}")
+                answer = RankDied(
+                    f"the process of rank {rank} has ended, with exit code {self._processes[rank].exitcode}"
+                )
             if isinstance(answer, BaseException):
                 errors.append(answer)
             else:
