@@ -8,10 +8,10 @@ rm -rf "$work/venv" "$work/wheel"
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" --quiet --disable-pip-version-check wheel --no-deps --wheel-dir "$work/wheel" .
 "$work/venv/bin/pip" --quiet --disable-pip-version-check install "$work"/wheel/pld-*.whl
-"$work/venv/bin/python" ../../examples/python/allreduce.py
+for example in allreduce moe_dispatch_combine; do "$work/venv/bin/python" "../../examples/python/$example.py"; done
 "$work/venv/bin/pip" --quiet --disable-pip-version-check install -r requirements.txt
-"$work/venv/bin/ruff" check --quiet . ../../examples/python
-"$work/venv/bin/ruff" format --quiet --check . ../../examples/python
+"$work/venv/bin/ruff" check --quiet --config pyproject.toml . ../../examples/python
+"$work/venv/bin/ruff" format --quiet --check --config pyproject.toml . ../../examples/python
 "$work/venv/bin/python" -m pytest "$@"
 "$work/venv/bin/python" -m mypy src/pld
 "$work/venv/bin/python" -m mypy tests ../../examples/python

@@ -71,7 +71,7 @@ def scripts() -> Any:
 
 def test_a_world_of_threads() -> None:
     with pld.World(3, cores_per_rank=2, wait="yield", chaos_seed=5) as world:
-        assert (world.nranks, world.rank, world.error) == (3, None, None)
+        assert (world.nranks, world.rank, world.error) == (3, -1, None)
         x, y = np.stack([rows(r) for r in range(3)]), np.zeros((3, 1, SIZE), np.int32)
         world.compile(shift(SIZE))(x, y, 1)
         np.testing.assert_array_equal(y, np.roll(x, 1, axis=0) + 1)

@@ -107,7 +107,7 @@ class Executable:
         """When the last launch began and ended on a rank of this process (its own, in a world of processes). The
         executable is compiled with `timed`, and nothing is launched meanwhile."""
         found = ffi.new("pld_launch_time_t *")
-        owner = rank if rank is not None else self.world.rank or 0
+        owner = max(0, self.world.rank) if rank is None else rank
         succeed(lib.pld_executable_time(self._handle, owner, found))
         return LaunchTime(found.begin_ns, found.end_ns)
 

@@ -94,10 +94,9 @@ class World:
         return int(lib.pld_world_nranks(self._handle))
 
     @property
-    def rank(self) -> Optional[int]:
-        """This process's rank; None if it drives all ranks."""
-        rank = int(lib.pld_world_rank(self._handle))
-        return None if rank < 0 else rank
+    def rank(self) -> int:
+        """This process's rank; -1 if it drives all ranks."""
+        return int(lib.pld_world_rank(self._handle))
 
     @property
     def error(self) -> Optional[Error]:
@@ -149,7 +148,7 @@ class World:
         """A zeroed tensor of one rank that this process drives (its own, in a world of processes). As argument of a
         launch it stands where all that this process passes is one tensor: for a parameter that is not sliced by rank,
         and in a world of processes for any."""
-        owner = rank if rank is not None else self.rank or 0
+        owner = max(0, self.rank) if rank is None else rank
         resident = ffi.new("pld_resident_t **")
         kind = dtype_of(dtype)
         succeed(lib.pld_resident_create(self._handle, owner, kind.code, list(shape), len(shape), resident))
@@ -161,7 +160,7 @@ class World:
         resident = ffi.new("pld_resident_t **")
         kind = dtype_of(dtype)
         succeed(lib.pld_resident_create_stacked(self._handle, kind.code, list(shape), len(shape), resident))
-        ranks = tuple(range(self.nranks)) if self.rank is None else (self.rank,)
+        ranks = tuple(range(self.nranks)) if self.rank < 0 else (self.rank,)
         return Resident(resident[0], ranks, tuple(shape), kind)
 
     def close(self) -> None:

@@ -55,7 +55,7 @@ class _Launcher:
 
     def _mine(self, parameter: HostParameter) -> Array:
         whole = self._arrays[parameter.name]
-        return whole if self._world.rank is None or not parameter.sliced else whole[self._world.rank]
+        return whole if self._world.rank < 0 or not parameter.sliced else whole[self._world.rank]
 
     def launch(self, scalars: Mapping[str, Any]) -> None:
         args: List[Any] = []
