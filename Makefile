@@ -60,10 +60,10 @@ test-c: package
 test-valgrind: test-c
 	ctest --test-dir target/tests-c -T memcheck --output-on-failure
 
-# The Python package, as its wheel in an empty environment.
+# The Python package, as its wheel in an empty environment. (Building it calls cargo, which finds the library built.)
 test-python: package
 	scripts/setup.sh venv
-	PLD_LIBRARY=$(CURDIR)/target/release/libpld.so bindings/python-cffi/test.sh
+	bindings/python-cffi/test.sh
 
 # Every command and every program that a document shows.
 test-docs: setup

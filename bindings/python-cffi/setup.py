@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 from cffi import FFI
@@ -26,6 +27,7 @@ sys.path.insert(0, str(HERE))
 from declarations import declarations  # noqa: E402  (stands beside this file)
 
 
+@lru_cache(maxsize=None)
 def library() -> Path:
     """The library that goes into the wheel, built if need be."""
     given = os.environ.get("PLD_LIBRARY")

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 work=../../target/python
-rm -rf "$work/venv" "$work/wheel"
+rm -rf "$work/build" "$work/venv" "$work/wheel"
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" --quiet --disable-pip-version-check wheel --no-deps --wheel-dir "$work/wheel" .
 "$work/venv/bin/pip" --quiet --disable-pip-version-check install "$work"/wheel/pld-*.whl

@@ -203,11 +203,9 @@ def _transfer(
         raise TraceError("dst_offsets, src_offsets and shape go together: all three for a part, none for the whole")
     transfer = ffi.new("pld_transfer_t *", {"struct_size": ffi.sizeof("pld_transfer_t"), **others})
     if dst_offsets is not None and src_offsets is not None and shape is not None:
-        for name, values in (("dst", dst_offsets), ("src", src_offsets)):
-            setattr(transfer, name, [scalar(value) for value in values])
-            setattr(transfer, "n" + name, len(values))
-        transfer.shape = [extent(value) for value in shape]
-        transfer.ndims = len(shape)
+        transfer.dst, transfer.ndst = [scalar(value) for value in dst_offsets], len(dst_offsets)
+        transfer.src, transfer.nsrc = [scalar(value) for value in src_offsets], len(src_offsets)
+        transfer.shape, transfer.ndims = [extent(value) for value in shape], len(shape)
     return transfer
 
 
