@@ -178,9 +178,9 @@ def test_golden_data_is_replayed(tmp_path: Path) -> None:
     replayed = run(shift(SIZE), specs(2), launches=2, replay=tmp_path)
     np.testing.assert_array_equal(saved.tensors["ys"], replayed.tensors["ys"])
     with np.load(tmp_path / "launch_2.npz") as file:
-        arrays = dict(file)
+        arrays: Dict[str, Any] = dict(file)
     arrays["golden.ys"][1, 0, 2] += 1
-    np.savez(tmp_path / "launch_2.npz", allow_pickle=False, **arrays)
+    np.savez(tmp_path / "launch_2.npz", **arrays)
     with pytest.raises(pld.testing.MismatchError, match=r"ys, launch 2: 1 of 24 .*\n  rank 1 \[0, 2\]"):
         run(shift(SIZE), specs(2), launches=2, replay=tmp_path)
     with pytest.raises(ValueError, match=re.escape("saved xs has shape [2, 1, 12], its spec [3, 1, 12]")):

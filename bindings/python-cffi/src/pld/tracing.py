@@ -29,17 +29,19 @@ def user_frame() -> FrameType:
 def _assigned(code: CodeType) -> Dict[int, str]:
     """For each instruction of `code` whose result goes to a variable at once, the variable."""
     names: Dict[int, str] = {}
-    before = 0
+    before, prefix = 0, None
     for instruction in dis.get_instructions(code):
+        if instruction.opname == "EXTENDED_ARG":
+            prefix = instruction.offset if prefix is None else prefix
         if instruction.opname in ("EXTENDED_ARG", "CACHE", "NOP"):
             continue
         if instruction.opname.startswith(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")):
             name = instruction.argval
             if isinstance(name, tuple):  # one instruction that stores, and does something else behind it
                 name = name[0]
-            # A frame may stand anywhere in an instruction and its caches.
+            # A frame may stand anywhere in an instruction, its prefixes and its caches.
             names.update((offset, name) for offset in range(before, instruction.offset))
-        before = instruction.offset
+        before, prefix = instruction.offset if prefix is None else prefix, None
     return names
 
 
