@@ -62,7 +62,7 @@ test-valgrind: test-c
 
 # Every command and every program that a document shows.
 test-docs: setup
-	scripts/run-docs.sh README.md docs/*.md
+	scripts/run-docs.sh README.md docs/*.md docs/tutorial/*.md
 
 bench: setup
 	$(CARGO) run --release -p pld-bench
@@ -78,4 +78,4 @@ docs:
 	$(CARGO) doc --workspace --no-deps
 
 bless:
-	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown
+	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown --test tutorial
