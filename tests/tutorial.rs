@@ -7,7 +7,7 @@
 //! | `diff file=PATH ranks=2`, ... | a change to a program; with the options of a check |
 //! | `text finding`, behind a change | findings that it leads to, whole lines of them |
 //! | `pld expanded=PATH ranks=2` | lines of what that program is written out as |
-//! | `text output=PATH` | what the step prints between 3 ranks; looked at where the steps are run |
+//! | `text output=PATH` | what the step prints between 3 ranks; on its own page compared where the steps are run |
 
 #[path = "support/findings.rs"]
 mod findings;
@@ -102,7 +102,11 @@ fn snippets_stand_in_their_files() {
     for document in documents() {
         let text = read(&document);
         for block in blocks(&text).iter().filter(|block| !block.info.starts_with("diff ")) {
-            let Some(path) = block.value("file") else { continue };
+            let Some(path) = block.value("file") else {
+                let code = ["c", "cpp", "python", "pld"].contains(&block.info);
+                assert!(!code || !document.starts_with("docs/tutorial/"), "{document}: of no file:\n{}", block.body);
+                continue;
+            };
             if find(&lines(block.body), &lines(&read(path))).is_none() {
                 wrong += &format!("{document}: not in {path}:\n{}", block.body);
             }
@@ -205,6 +209,19 @@ fn every_step_has_a_page() {
         assert!(blocks.iter().any(|block| block.value("output") == Some(&source)), "{step} shows no output");
         if let Some(next) = steps.get(i + 1) {
             assert!(page.contains(&format!("]({next}.md)")), "{step} has no link to {next}");
+        }
+    }
+}
+
+#[test]
+fn other_documents_show_the_same_output() {
+    for document in documents() {
+        for block in blocks(&read(&document)) {
+            let Some(source) = block.value("output") else { continue };
+            let step = Path::new(source).file_stem().and_then(|stem| stem.to_str()).expect("a file");
+            let page = read(&format!("docs/tutorial/{step}.md"));
+            let same = blocks(&page).iter().any(|of_page| of_page.info == block.info && of_page.body == block.body);
+            assert!(same, "{document} and the page show different output of {source}");
         }
     }
 }
