@@ -7,7 +7,7 @@
 
 enum { COLUMNS = 64 };
 
-static pld_program_t *window(void) {
+static pld_program_t *window_round_trip(void) {
   pld_program_t *p = pld_program_create("window_round_trip");
   pld_entry_t round_trip = pld_entry_begin(p, "round_trip");
   pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_IN);
@@ -42,4 +42,4 @@ static void run(const pld_program_t *p, const ranks_t *ranks) {
   step_run(p, ranks, tensors, 2);
 }
 
-int main(int argc, char **argv) { return ranks_main(argc, argv, "03_window", 1, window, run); }
+int main(int argc, char **argv) { return ranks_main(argc, argv, "03_window", 1, window_round_trip, run); }

@@ -1,5 +1,5 @@
-/* Step 4: signals. Every rank notifies every other one and waits for all of them: a barrier. Afterwards its cells say who
- * has arrived: 1 for every other rank, 0 for itself.
+/* Step 4: signals. Every rank notifies every other one and waits for all of them: a barrier. Afterwards its cells say
+ * who has arrived: 1 for every other rank, 0 for itself.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/04_barrier
@@ -8,7 +8,7 @@
 
 static pld_program_t *barrier(void) {
   pld_program_t *p = pld_program_create("barrier");
-  pld_entry_t entry = pld_entry_begin(p, "barrier");
+  pld_entry_t meet = pld_entry_begin(p, "meet");
   pld_tensor_t arrived = pld_param_tensor(p, "arrived", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1), PLD_OUT);
   pld_tensor_t signal = pld_param_window(p, "signal", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1));
   pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32), world = pld_world_size(p), zero = PLD_INT(0);
@@ -36,7 +36,7 @@ static pld_program_t *barrier(void) {
   pld_tensor_t all = pld_host_tensor(p, "arrived", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, PLD_WORLD, 1), PLD_OUT);
   pld_buffer_t signal_buf = pld_alloc_window(p, "signal_buf", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1));
   pld_scalar_t r = pld_let(p, "r", pld_ranks_begin(p, zero, world));
-  pld_dispatch(p, entry, r,
+  pld_dispatch(p, meet, r,
                PLD_ARGS(pld_of_tensor(pld_slice_rank(p, all, r)),
                         pld_of_tensor(pld_window(p, signal_buf, PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1))),
                         pld_of_scalar(r)));

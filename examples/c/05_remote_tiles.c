@@ -1,5 +1,5 @@
-/* Step 5: tiles and peers. remote_store sends a tile into a peer's window; remote_load brings a part of a peer's window
- * into a tile: stored[r] = x[r - 1], loaded[r] = x[r + 1], around the ring of ranks.
+/* Step 5: tiles and peers. remote_store sends a tile into a peer's window; remote_load brings a part of a peer's
+ * window into a tile: stored[r] = x[r - 1], loaded[r] = x[r + 1], around the ring of ranks.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/05_remote_tiles

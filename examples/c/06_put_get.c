@@ -1,5 +1,5 @@
-/* Step 6: the two shifts of step 5 without tiles, from memory to memory: pushed[r] = x[r - 1] by put, pulled[r] = x[r + 1]
- * by get.
+/* Step 6: the two shifts of step 5 without tiles, from memory to memory: pushed[r] = x[r - 1] by put, pulled[r] = x[r
+ * + 1] by get.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/06_put_get

@@ -1,5 +1,5 @@
-/* Step 7: the number of ranks is the world's, not the program's. Every rank gives its row to all: y[r] = x[0], x[1], ... The
- * entry is not told who it is: it asks the window for its number and for the number of ranks.
+/* Step 7: the number of ranks is the world's, not the program's. Every rank gives its row to all: y[r] = x[0], x[1],
+ * ... The entry is not told who it is: it asks the window for its number and for the number of ranks.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/07_dynamic_ranks --ranks 4

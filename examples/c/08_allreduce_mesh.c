@@ -1,5 +1,5 @@
-/* Step 8: an all-reduce, the shortest way. Every rank stages what it has, tells all others, waits for all of them, and adds
- * up what all have staged: y = x[0] + x[1] + ..., on every rank.
+/* Step 8: an all-reduce, the shortest way. Every rank stages what it has, tells all others, waits for all of them,
+ * and adds up what all have staged: y = x[0] + x[1] + ..., on every rank.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/08_allreduce_mesh --ranks 3
@@ -8,9 +8,9 @@
 
 enum { COLUMNS = 8 };
 
-static pld_program_t *allreduce(void) {
+static pld_program_t *allreduce_mesh(void) {
   pld_program_t *p = pld_program_create("allreduce_mesh");
-  pld_entry_t entry = pld_entry_begin(p, "allreduce");
+  pld_entry_t allreduce = pld_entry_begin(p, "allreduce");
   pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS), PLD_IN);
   pld_tensor_t y = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS), PLD_OUT);
   pld_tensor_t data = pld_param_window(p, "data", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS));
@@ -39,7 +39,7 @@ static pld_program_t *allreduce(void) {
   pld_buffer_t data_buf = pld_alloc_window(p, "data_buf", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS));
   pld_buffer_t staged_buf = pld_alloc_window(p, "staged_buf", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD));
   pld_scalar_t r = pld_let(p, "r", pld_ranks_begin(p, zero, world));
-  pld_dispatch(p, entry, r,
+  pld_dispatch(p, allreduce, r,
                PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, r)), pld_of_tensor(pld_slice_rank(p, ys, r)),
                         pld_of_tensor(pld_window(p, data_buf, PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS))),
                         pld_of_tensor(pld_window(p, staged_buf, PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD))),
@@ -54,4 +54,4 @@ static void run(const pld_program_t *p, const ranks_t *ranks) {
   step_run(p, ranks, tensors, 2);
 }
 
-int main(int argc, char **argv) { return ranks_main(argc, argv, "08_allreduce_mesh", 1, allreduce, run); }
+int main(int argc, char **argv) { return ranks_main(argc, argv, "08_allreduce_mesh", 1, allreduce_mesh, run); }

@@ -1,4 +1,5 @@
-/* Step 9: the same all-reduce in two phases, which move less: rank r adds up row r of all ranks, and gives the sum to all.
+/* Step 9: the same all-reduce in two phases, which move less: rank r adds up row r of all ranks, and gives the sum to
+ * all.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/09_allreduce_two_phase --ranks 3
@@ -7,9 +8,9 @@
 
 enum { COLUMNS = 8 };
 
-static pld_program_t *allreduce(void) {
+static pld_program_t *allreduce_two_phase(void) {
   pld_program_t *p = pld_program_create("allreduce_two_phase");
-  pld_entry_t entry = pld_entry_begin(p, "allreduce");
+  pld_entry_t allreduce = pld_entry_begin(p, "allreduce");
   pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS), PLD_IN);
   pld_tensor_t y = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS), PLD_OUT);
   pld_tensor_t data = pld_param_window(p, "data", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS));
@@ -53,7 +54,7 @@ static pld_program_t *allreduce(void) {
   pld_buffer_t staged_buf = pld_alloc_window(p, "staged_buf", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD));
   pld_buffer_t reduced_buf = pld_alloc_window(p, "reduced_buf", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD));
   pld_scalar_t r = pld_let(p, "r", pld_ranks_begin(p, zero, world));
-  pld_dispatch(p, entry, r,
+  pld_dispatch(p, allreduce, r,
                PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, r)), pld_of_tensor(pld_slice_rank(p, ys, r)),
                         pld_of_tensor(pld_window(p, data_buf, PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS))),
                         pld_of_tensor(pld_window(p, staged_buf, PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD))),
@@ -69,4 +70,6 @@ static void run(const pld_program_t *p, const ranks_t *ranks) {
   step_run(p, ranks, tensors, 2);
 }
 
-int main(int argc, char **argv) { return ranks_main(argc, argv, "09_allreduce_two_phase", 1, allreduce, run); }
+int main(int argc, char **argv) {
+  return ranks_main(argc, argv, "09_allreduce_two_phase", 1, allreduce_two_phase, run);
+}

@@ -1,5 +1,5 @@
-/* Step 10: the same all-reduce around a ring, where a rank sends to its next one only. In world - 1 steps partial sums travel
- * and grow, until each rank has one row complete; in world - 1 more the complete rows travel.
+/* Step 10: the same all-reduce around a ring, where a rank sends to its next one only. In world - 1 steps partial
+ * sums travel and grow, until each rank has one row complete; in world - 1 more the complete rows travel.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/10_allreduce_ring --ranks 3
@@ -8,9 +8,9 @@
 
 enum { COLUMNS = 8 };
 
-static pld_program_t *allreduce(void) {
+static pld_program_t *allreduce_ring(void) {
   pld_program_t *p = pld_program_create("allreduce_ring");
-  pld_entry_t entry = pld_entry_begin(p, "allreduce");
+  pld_entry_t allreduce = pld_entry_begin(p, "allreduce");
   pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS), PLD_IN);
   pld_tensor_t y = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS), PLD_OUT);
   pld_tensor_t data = pld_param_window(p, "data", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS));
@@ -52,7 +52,7 @@ static pld_program_t *allreduce(void) {
   pld_buffer_t inbox_buf = pld_alloc_window(p, "inbox_buf", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS));
   pld_buffer_t arrived_buf = pld_alloc_window(p, "arrived_buf", PLD_DTYPE_I32, PLD_DIMS(2));
   pld_scalar_t r = pld_let(p, "r", pld_ranks_begin(p, zero, world));
-  pld_dispatch(p, entry, r,
+  pld_dispatch(p, allreduce, r,
                PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, r)), pld_of_tensor(pld_slice_rank(p, ys, r)),
                         pld_of_tensor(pld_window(p, data_buf, PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS))),
                         pld_of_tensor(pld_window(p, inbox_buf, PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS))),
@@ -67,4 +67,4 @@ static void run(const pld_program_t *p, const ranks_t *ranks) {
   step_run(p, ranks, tensors, 2);
 }
 
-int main(int argc, char **argv) { return ranks_main(argc, argv, "10_allreduce_ring", 1, allreduce, run); }
+int main(int argc, char **argv) { return ranks_main(argc, argv, "10_allreduce_ring", 1, allreduce_ring, run); }

@@ -9,11 +9,11 @@ enum { ROOT = 0, COLUMNS = 8 };
 
 static pld_program_t *broadcast(void) {
   pld_program_t *p = pld_program_create("broadcast");
-  pld_entry_t entry = pld_entry_begin(p, "broadcast");
+  pld_entry_t give = pld_entry_begin(p, "give");
   pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_IN);
   pld_tensor_t y = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_OUT);
   pld_tensor_t data = pld_param_window(p, "data", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS));
-  pld_at_begin(p, "broadcast", NULL);
+  pld_at_begin(p, "give", NULL);
   pld_scalar_t me = pld_let(p, "me", pld_rank(p, data));
   pld_if_begin(p, pld_eq(p, me, PLD_INT(ROOT)));
   pld_put(p, data, me, x, NULL);
@@ -27,7 +27,7 @@ static pld_program_t *broadcast(void) {
   pld_tensor_t ys = pld_host_tensor(p, "ys", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, 1, COLUMNS), PLD_OUT);
   pld_buffer_t data_buf = pld_alloc_window(p, "data_buf", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS));
   pld_scalar_t r = pld_let(p, "r", pld_ranks_begin(p, PLD_INT(0), pld_world_size(p)));
-  pld_dispatch(p, entry, r,
+  pld_dispatch(p, give, r,
                PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, r)), pld_of_tensor(pld_slice_rank(p, ys, r)),
                         pld_of_tensor(pld_window(p, data_buf, PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS)))));
   pld_ranks_end(p);

@@ -1,5 +1,5 @@
-/* Step 13: all-gather. Every rank has a row, and all ranks get all rows: y[r] = x[0], x[1], ... It is what step 7 does by
- * hand, but here the next call may follow at once.
+/* Step 13: all-gather. Every rank has a row, and all ranks get all rows: y[r] = x[0], x[1], ... It is what step 7
+ * does by hand, but here the next call may follow at once.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/13_allgather --ranks 3
@@ -10,7 +10,7 @@ enum { COLUMNS = 8 };
 
 static pld_program_t *allgather(void) {
   pld_program_t *p = pld_program_create("allgather");
-  pld_entry_t entry = pld_entry_begin(p, "allgather");
+  pld_entry_t gather = pld_entry_begin(p, "gather");
   pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_IN);
   pld_tensor_t y = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS), PLD_OUT);
   pld_tensor_t rows = pld_param_window(p, "rows", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS));
@@ -24,7 +24,7 @@ static pld_program_t *allgather(void) {
   pld_tensor_t ys = pld_host_tensor(p, "ys", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, PLD_WORLD, COLUMNS), PLD_OUT);
   pld_buffer_t rows_buf = pld_alloc_window(p, "rows_buf", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS));
   pld_scalar_t r = pld_let(p, "r", pld_ranks_begin(p, PLD_INT(0), pld_world_size(p)));
-  pld_dispatch(p, entry, r,
+  pld_dispatch(p, gather, r,
                PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, r)), pld_of_tensor(pld_slice_rank(p, ys, r)),
                         pld_of_tensor(pld_window(p, rows_buf, PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS)))));
   pld_ranks_end(p);

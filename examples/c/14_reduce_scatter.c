@@ -1,5 +1,5 @@
-/* Step 14: reduce-scatter. Every rank has a row for each rank, and gets the sum of those that are for it:
- * y[r] = x[0][r] + x[1][r] + ... It is the first half of step 9.
+/* Step 14: reduce-scatter. Every rank has a row for each rank, and gets the sum of those that are for it: y[r] =
+ * x[0][r] + x[1][r] + ... It is the first half of step 9.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/14_reduce_scatter --ranks 3
@@ -10,7 +10,7 @@ enum { COLUMNS = 8 };
 
 static pld_program_t *reduce_scatter(void) {
   pld_program_t *p = pld_program_create("reduce_scatter");
-  pld_entry_t entry = pld_entry_begin(p, "reduce_scatter");
+  pld_entry_t reduce = pld_entry_begin(p, "reduce");
   pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS), PLD_IN);
   pld_tensor_t y = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_OUT);
   pld_tensor_t data = pld_param_window(p, "data", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS));
@@ -28,7 +28,7 @@ static pld_program_t *reduce_scatter(void) {
   pld_tensor_t ys = pld_host_tensor(p, "ys", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, 1, COLUMNS), PLD_OUT);
   pld_buffer_t data_buf = pld_alloc_window(p, "data_buf", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS));
   pld_scalar_t r = pld_let(p, "r", pld_ranks_begin(p, zero, pld_world_size(p)));
-  pld_dispatch(p, entry, r,
+  pld_dispatch(p, reduce, r,
                PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, r)), pld_of_tensor(pld_slice_rank(p, ys, r)),
                         pld_of_tensor(pld_window(p, data_buf, PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, COLUMNS)))));
   pld_ranks_end(p);

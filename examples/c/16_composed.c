@@ -1,7 +1,7 @@
-/* Step 16: three collectives in one program: a tensor-parallel layer. Rank 0 has the tokens and gives them to all. Each rank
- * multiplies them by its share of the weights - here by the number r + 1 - which gives it a part of every row of the result.
- * Each rank adds up one row, adds the token to it (the residual), and all rows come together again:
- * y = x[0] * (1 + 2 + ... + world) + x[0], on every rank.
+/* Step 16: three collectives in one program: a tensor-parallel layer. Rank 0 has the tokens and gives them to all.
+ * Each rank multiplies them by its share of the weights - here by the number r + 1 - which gives it a part of every
+ * row of the result. Each rank adds up one row, adds the token to it (the residual), and all rows come together
+ * again: y = x[0] * (1 + 2 + ... + world) + x[0], on every rank.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/16_composed --ranks 3

@@ -1,4 +1,5 @@
-/* Ranks that are threads of this process, or processes: then the example starts itself once a rank, as a launcher would. */
+/* Ranks that are threads of this process, or processes: then the example starts itself once a rank, as a launcher
+ * would. */
 #ifndef RANKS_H
 #define RANKS_H
 
