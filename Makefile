@@ -14,7 +14,7 @@ PREFIX  := $(CURDIR)/target/prefix
 CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench bench-peers tune docs bless setup package lint test-rust test-loom test-c test-valgrind test-docs
+.PHONY: demo test bench bench-peers tune docs bless setup package lint test-rust test-loom test-c test-valgrind test-python test-docs
 
 demo: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
@@ -24,7 +24,7 @@ demo: package
 	target/examples/allreduce --ranks 2 --processes
 	target/examples/allreduce --ranks 4 --processes
 
-test: lint test-rust test-loom test-c test-valgrind test-docs
+test: lint test-rust test-loom test-c test-valgrind test-python test-docs
 	@echo "all tests passed"
 
 setup:
@@ -60,6 +60,11 @@ test-c: package
 test-valgrind: test-c
 	ctest --test-dir target/tests-c -T memcheck --output-on-failure
 
+# The Python package, as its wheel in an empty environment.
+test-python: package
+	scripts/setup.sh venv
+	PLD_LIBRARY=$(CURDIR)/target/release/libpld.so bindings/python-cffi/test.sh
+
 # Every command and every program that a document shows.
 test-docs: setup
 	scripts/run-docs.sh README.md docs/*.md docs/tutorial/*.md
@@ -74,8 +79,11 @@ bench-peers:
 tune: setup
 	$(CARGO) run --release -p pld-bench -- tune
 
-docs:
+docs: docs-python
 	$(CARGO) doc --workspace --no-deps
+
+docs-python: test-python
+	cd target/python && venv/bin/python -m pdoc --output-directory $(CURDIR)/target/docs/python pld
 
 bless:
 	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown --test tutorial
