@@ -111,6 +111,7 @@ def read_only() -> "np.ndarray[Any, Any]":
         ((inputs(),), "1 arguments are given, the program takes 3 (xs, ys, plus)"),
         ((inputs(), outputs(), 1, 2), "4 arguments are given, the program takes 3 (xs, ys, plus)"),
         ((inputs().astype(np.float32), outputs(), 1), "xs has elements of type i32, and not float32"),
+        ((inputs().astype(">i4"), outputs(), 1), "xs has elements of type i32, and not >i4"),
         ((inputs().view(np.uint32), outputs(), 1), "not uint32; pld.as_type(array, pld.i32) if its bits are meant"),
         ((strided(), outputs(), 1), f"xs is not contiguous (shape (3, 1, {SIZE}), strides ({SIZE * 8}, {SIZE * 8}, 8)"),
         ((inputs(), read_only(), 1), "ys is written by a launch (out), and the array is read-only"),

@@ -9,7 +9,7 @@ from typing import Any, List, Sequence
 import numpy as np
 
 from pld._native import ffi, lib
-from pld.dtypes import BY_NUMPY, DType
+from pld.dtypes import DType, of_numpy
 from pld.errors import InvalidArgument
 from pld.parameters import HostParameter
 from pld.resident import Resident
@@ -94,7 +94,7 @@ class Arguments:
         if not isinstance(array, np.ndarray):
             self._dlpack(place, array, name)
             return
-        dtype = value.dtype if isinstance(value, Typed) else BY_NUMPY.get(array.dtype.name)
+        dtype = value.dtype if isinstance(value, Typed) else of_numpy(array.dtype)
         if dtype is not parameter.dtype:
             hint = ""
             if dtype is not None and dtype.name.startswith("u") and dtype.size == parameter.dtype.size:

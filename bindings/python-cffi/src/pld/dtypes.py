@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Dict, Optional, Union
 
 import numpy as np
@@ -67,11 +68,17 @@ f8e4m3 = DType("f8e4m3", "float8_e4m3fn")
 f8e5m2 = DType("f8e5m2", "float8_e5m2")
 
 
+@lru_cache(maxsize=None)
+def of_numpy(dtype: np.dtype[Any]) -> Optional[DType]:
+    """The element type that arrays with this type of numpy have; None if there is none."""
+    return BY_NUMPY.get(dtype.name) if dtype.isnative else None
+
+
 def dtype_of(value: Union[DType, Any]) -> DType:
     """The element type that a `pld` or numpy type names."""
     if isinstance(value, DType):
         return value
-    found: Optional[DType] = BY_NUMPY.get(np.dtype(value).name)
+    found = of_numpy(np.dtype(value))
     if found is None:
         raise TypeError(f"{value!r} is no element type: {', '.join(map(repr, BY_CODE.values()))}")
     return found

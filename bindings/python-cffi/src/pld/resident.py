@@ -7,7 +7,7 @@ from typing import Any, Optional, Tuple
 import numpy as np
 
 from pld._native import ffi, lib
-from pld.dtypes import BY_NUMPY, DType
+from pld.dtypes import DType, of_numpy
 from pld.errors import InvalidArgument, succeed
 
 
@@ -51,7 +51,7 @@ class Resident:
     def _parts(self, array: np.ndarray[Any, Any], rank: Optional[int]) -> "list[Tuple[int, np.ndarray[Any, Any]]]":
         stacked = rank is None and len(self.ranks) > 1
         shape = (len(self.ranks), *self.shape) if stacked else self.shape
-        known = BY_NUMPY.get(array.dtype.name)
+        known = of_numpy(array.dtype)
         if array.shape != shape or known is not self.dtype and array.dtype != self.dtype.numpy:
             raise InvalidArgument(
                 f"the resident has shape {list(shape)} and type {self.dtype.name}, the array {list(array.shape)} and "

@@ -184,7 +184,7 @@ class _Case:
 
 def _bits(array: Array) -> Array:
     """Elements as a file of numpy holds them: types of ml_dtypes are none that it knows."""
-    return array if array.dtype.kind in "biuf" and array.dtype.isbuiltin else array.view(f"uint{8 * array.itemsize}")
+    return array if array.dtype.isbuiltin == 1 else array.view(f"uint{8 * array.itemsize}")
 
 
 def _checked(
