@@ -67,6 +67,7 @@ test-python: package
 
 # Every command and every program that a document shows.
 test-docs: setup
+	scripts/setup.sh venv
 	scripts/run-docs.sh README.md docs/*.md docs/tutorial/*.md
 
 bench: setup
