@@ -24,8 +24,11 @@ pub fn with_comments(text: &str, printed: &str) -> String {
     for (next, extra) in extras(text) {
         match extra {
             Extra::Trailing(column, comment) => {
-                // Behind the last word that both have.
-                let word = pairs.iter().rev().find(|pair| pair.0 < next);
+                // Behind the last word that both have; best one that closes no block, which may get a line of its own.
+                let mut words = pairs.iter().rev().skip_while(|pair| pair.0 >= next);
+                let last = words.clone().next();
+                let on_line = |pair: &&(usize, usize)| source[pair.0].0 == source[next - 1].0;
+                let word = words.by_ref().take_while(on_line).find(|pair| source[pair.0].1 != "}").or(last);
                 behind[word.map_or(0, |pair| printed_words[pair.1].0)].push((column, comment));
             }
             extra => {
