@@ -28,11 +28,6 @@ pub fn choose(color: ColorChoice) {
     .write_global();
 }
 
-/// Standard output; styles go through where colours are wanted.
-pub fn stdout() -> impl Write {
-    io::BufWriter::new(anstream::stdout())
-}
-
 /// Writes text to standard output.
 pub fn print(text: impl AsRef<str>) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
@@ -48,11 +43,6 @@ pub fn print_error(text: impl AsRef<str>) -> io::Result<()> {
 /// Says on standard error what went wrong.
 pub fn error(message: &str) -> io::Result<()> {
     print_error(format!("{ERROR}error{ERROR:#}: {message}\n"))
-}
-
-/// Says on standard error what is worth knowing.
-pub fn warning(message: &str) -> io::Result<()> {
-    print_error(format!("{WARNING}warning{WARNING:#}: {message}\n"))
 }
 
 /// Shows how far something of `count` parts is: on standard error, if that is a terminal, from the moment that it takes

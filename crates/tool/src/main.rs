@@ -7,7 +7,10 @@ mod comments;
 mod console;
 mod excerpt;
 mod exit;
+mod launch;
+mod ranks;
 mod source;
+mod tensors;
 
 use std::process::ExitCode;
 
@@ -44,7 +47,7 @@ fn main() -> ExitCode {
     match cli.command.run(&mut Cli::command()) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            if failure.exit != Exit::Closed {
+            if !failure.message.is_empty() && failure.exit != Exit::Closed {
                 // Nobody is left to tell if this fails too.
                 let _ = console::error(&failure.message);
             }

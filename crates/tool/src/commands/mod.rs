@@ -1,12 +1,17 @@
 //! The commands, one a file.
 
-mod check;
+pub mod check;
 mod fmt;
 mod print;
+mod run;
+mod spawn;
+
+use std::ffi::OsString;
 
 use clap::Subcommand;
 
 use crate::exit::{Exit, Result};
+use crate::ranks::become_rank;
 
 /// What to do.
 #[derive(Subcommand)]
@@ -14,6 +19,15 @@ pub enum Command {
     Check(check::Check),
     Fmt(fmt::Fmt),
     Print(print::Print),
+    Run(Box<run::Run>),
+    Spawn(spawn::Spawn),
+    /// Becomes the rank of a job that this process is started for
+    #[command(name = crate::ranks::RANK_COMMAND, hide = true)]
+    BecomeRank {
+        parent: u32,
+        #[arg(required = true, last = true)]
+        command: Vec<OsString>,
+    },
 }
 
 impl Command {
@@ -23,6 +37,9 @@ impl Command {
             Command::Check(check) => check.run(),
             Command::Fmt(fmt) => fmt.run(),
             Command::Print(print) => print.run(),
+            Command::Run(run) => run.run(),
+            Command::Spawn(spawn) => spawn.run(),
+            Command::BecomeRank { parent, command } => become_rank(parent, &command),
         }
     }
 }
