@@ -45,6 +45,11 @@ pub fn error(message: &str) -> io::Result<()> {
     print_error(format!("{ERROR}error{ERROR:#}: {message}\n"))
 }
 
+/// Says on standard error what is worth knowing.
+pub fn warning(message: &str) -> io::Result<()> {
+    print_error(format!("{WARNING}warning{WARNING:#}: {message}\n"))
+}
+
 /// Shows how far something of `count` parts is: on standard error, if that is a terminal, from the moment that it takes
 /// long. Ends with the bar.
 pub fn progress(count: u64, what: &str) -> ProgressBar {

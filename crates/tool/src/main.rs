@@ -5,6 +5,7 @@
 mod commands;
 mod comments;
 mod console;
+mod drawing;
 mod excerpt;
 mod exit;
 mod launch;

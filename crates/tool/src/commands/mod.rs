@@ -2,6 +2,7 @@
 
 pub mod check;
 mod fmt;
+mod graph;
 mod print;
 mod run;
 mod spawn;
@@ -19,6 +20,7 @@ pub enum Command {
     Check(check::Check),
     Fmt(fmt::Fmt),
     Print(print::Print),
+    Graph(graph::Graph),
     Run(Box<run::Run>),
     Spawn(spawn::Spawn),
     /// Becomes the rank of a job that this process is started for
@@ -37,6 +39,7 @@ impl Command {
             Command::Check(check) => check.run(),
             Command::Fmt(fmt) => fmt.run(),
             Command::Print(print) => print.run(),
+            Command::Graph(graph) => graph.run(),
             Command::Run(run) => run.run(),
             Command::Spawn(spawn) => spawn.run(),
             Command::BecomeRank { parent, command } => become_rank(parent, &command),
