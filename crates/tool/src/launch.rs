@@ -15,7 +15,7 @@ use pld::transport::shm::{Bootstrap, ShmOptions};
 
 use crate::commands::check::seconds;
 use crate::exit::{Exit, Failure, Result};
-use crate::ranks::{End, Job};
+use crate::ranks::Job;
 use crate::source::Source;
 use crate::tensors::arguments::{Arguments, InputOptions};
 
@@ -65,6 +65,14 @@ pub struct Prepared {
     pub world: Arc<World>,
     pub executable: Arc<Executable>,
     pub arguments: Arguments,
+}
+
+/// What ranks have done in processes of their own.
+pub struct Jointly {
+    pub program: Program,
+    pub nranks: u32,
+    /// Where their results are.
+    pub folder: Folder,
 }
 
 impl LaunchOptions {
@@ -141,16 +149,22 @@ impl LaunchOptions {
         Ok(functions.into_iter().map(|function| (function, stub)).collect())
     }
 
-    /// Runs `command` of this tool once a rank, with these options and `more`; each process leaves its results in the
-    /// folder that is returned if all went well.
-    pub fn run_processes(&self, command: &str, more: &[OsString]) -> Result<(End, Folder)> {
+    /// Runs `command` of this tool once a rank, with these options and `more`. Each process has left its results in the
+    /// folder if all went well.
+    pub fn run_processes(&self, command: &str, more: &[OsString]) -> Result<Jointly> {
+        let nranks = self.nranks()?;
+        let source = Source::read(&self.file)?;
+        // What is wrong with the program is said once, not by every rank.
+        let program = source.verified(Some(nranks))?;
+        self.callbacks(&program, &source.name)?;
         let folder = Folder::new()?;
-        let file = if self.file.as_os_str() == "-" {
-            let (source, path) = (Source::read(&self.file)?, folder.path.join("stdin.pld"));
-            fs::write(&path, source.text).map_err(|e| Failure::file(&path, e))?;
-            path
-        } else {
-            self.file.clone()
+        let file = match source.path {
+            Some(path) => path,
+            None => {
+                let path = folder.path.join("stdin.pld");
+                fs::write(&path, source.text).map_err(|e| Failure::file(&path, e))?;
+                path
+            }
         };
         let exe = env::current_exe().map_err(|e| Failure::file(Path::new("pld"), e))?;
         let mut args: Vec<OsString> = vec![exe.into(), command.into(), file.into(), "--join".into()];
@@ -165,8 +179,11 @@ impl LaunchOptions {
         let flags = [("--persistent", self.persistent), ("--stub-externs", self.stub_externs)];
         args.extend(flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.into()));
         args.extend_from_slice(more);
-        let job = Job { nranks: self.nranks()?, prefix: true, timeout: None, grace: Duration::from_secs(5) };
-        Ok((job.run(&args, &[("PLD_JOB", unique_name())])?, folder))
+        let job = Job { nranks, prefix: true, timeout: None, grace: Duration::from_secs(5) };
+        match job.run(&args, &[("PLD_JOB", unique_name())])?.report()? {
+            Exit::Ok => Ok(Jointly { program, nranks, folder }),
+            exit => Err(Failure { exit, message: String::new() }),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use pld::check::{self, Explore, Fill, Schedule};
+use pld::check::{self, Explore, Schedule};
 use pld::ir::{Diagnostic, Program, Severity};
 use pld::verify::verify;
 
@@ -14,6 +14,7 @@ use crate::console::{self, ERROR, GOOD, WARNING};
 use crate::excerpt::excerpt;
 use crate::exit::{Exit, Failure, Result};
 use crate::source::{Source, count};
+use crate::tensors::arguments::{InputOptions, Inputs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,9 +54,8 @@ pub struct Check {
     /// Ends the exploration of each size after this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time: Option<Duration>,
-    /// Of the schedules and of made-up inputs
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    inputs: InputOptions,
     /// Run this schedule only
     #[arg(long, value_name = "SCHEDULE")]
     replay: Option<Schedule>,
@@ -188,7 +188,7 @@ impl Check {
                 ..failure
             }
         };
-        let inputs = check::inputs(program, ranks, self.launches, Fill::Iota, self.seed, &[]).map_err(wrong)?;
+        let inputs = Inputs::new(program, ranks, &self.inputs)?.of_launches(program, ranks, self.launches)?;
         let options = check::Options {
             nranks: ranks,
             launches: self.launches,
@@ -199,7 +199,7 @@ impl Check {
             },
             explore: if self.exhaustive { Explore::Exhaustive } else { Explore::Auto },
             schedules: self.schedules,
-            seed: self.seed,
+            seed: self.inputs.seed,
             replay: self.replay.clone(),
             dims: &inputs.dims,
             args: &inputs.args,

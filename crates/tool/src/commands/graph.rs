@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use pld::check::{self, Fill, RankTask, Signal, Signals};
+use pld::check::{self, RankTask, Signal, Signals};
 use pld::ir::print::Text;
 use pld::ir::{Op, Program};
 use pld::passes::expand_collectives::{Target, expand_collectives};
@@ -16,6 +16,7 @@ use crate::console;
 use crate::drawing;
 use crate::exit::{Exit, Failure, Result};
 use crate::source::Source;
+use crate::tensors::arguments::{InputOptions, Inputs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,7 +25,9 @@ Examples:
   pld graph exchange.pld --signals --ranks 4 -o signals.svg
   pld graph exchange.pld --format dot | dot -Tpng -o tasks.png
 
-Signals are those of one run of the checker, with made-up inputs: a line from each task that notifies to each task that
+  pld graph moe.pld --signals --set indices=0 --set tokens=8
+
+Signals are those of one run of the checker: a line from each task that notifies to each task that
 had to wait for it. Collectives are shown as the notifies and waits that they are written out as.";
 
 /// Draws which tasks wait for which, or which ranks signal which
@@ -40,6 +43,8 @@ pub struct Graph {
     /// Who signals whom, between ranks, instead of the tasks of one rank
     #[arg(long)]
     signals: bool,
+    #[command(flatten)]
+    inputs: InputOptions,
     /// Form of the output [default: what -o ends in, else text]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -91,7 +96,7 @@ impl Graph {
     }
 
     fn signals(&self, program: &Program) -> Result<String> {
-        let inputs = check::inputs(program, self.ranks, 1, Fill::Iota, 0, &[])?;
+        let inputs = Inputs::new(program, self.ranks, &self.inputs)?.of_launches(program, self.ranks, 1)?;
         let options =
             check::Options { nranks: self.ranks, dims: &inputs.dims, args: &inputs.args, ..check::Options::default() };
         let signals = check::signals(program, &options)?;

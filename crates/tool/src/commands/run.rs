@@ -11,9 +11,8 @@ use pld::ir::{DType, Direction, ParameterKind, Program};
 
 use crate::console::{self, ERROR, STRONG};
 use crate::exit::{Exit, Failure, Result};
-use crate::launch::{LaunchOptions, Prepared};
-use crate::ranks::End;
-use crate::source::{Source, count};
+use crate::launch::{Jointly, LaunchOptions, Prepared};
+use crate::source::count;
 use crate::tensors::arguments::SlotValue;
 use crate::tensors::compare::{Mismatch, Tolerance, mismatches, text};
 use crate::tensors::{Array, elements, npz, type_text};
@@ -89,12 +88,11 @@ impl Run {
     /// Launches, and tells what comes of it.
     pub fn run(self) -> Result<Exit> {
         let (name, nranks, outputs) = if self.options.processes { self.processes()? } else { self.launch()? };
-        if let (Some(folder), [output, ..]) = (&self.options.results, outputs.as_slice()) {
-            let rank = output.parts[0].rank.unwrap_or_default();
-            self.write(&part_file(folder, rank), &outputs)?;
-            return Ok(Exit::Ok);
-        }
-        if self.options.results.is_some() {
+        if let Some(folder) = &self.options.results {
+            if let [output, ..] = outputs.as_slice() {
+                let rank = output.parts[0].rank.expect("a process with a folder for its results is a rank");
+                self.write(&part_file(folder, rank), &outputs)?;
+            }
             return Ok(Exit::Ok);
         }
         if let Some(path) = &self.output {
@@ -149,15 +147,8 @@ impl Run {
 
     /// In a process for each rank.
     fn processes(&self) -> Result<(String, u32, Vec<Output>)> {
-        let nranks = self.options.nranks()?;
-        // A mistake is shown once, and what they have in common is checked before they begin.
-        let program = Source::read(&self.options.file)?.verified(Some(nranks))?;
         let more = ["--launches".into(), self.launches.to_string().into()];
-        let (end, folder) = self.options.run_processes("run", &more)?;
-        if end != End::Success {
-            let exit = end.report()?;
-            return Err(Failure { exit, message: String::new() });
-        }
+        let Jointly { program, nranks, folder } = self.options.run_processes("run", &more)?;
         let mut outputs = written(&program);
         if outputs.is_empty() {
             return Ok((program.name, nranks, outputs));

@@ -109,8 +109,15 @@ impl Ports {
             at_side.entry((signal.from, from < to)).or_default().push((number, 0));
             at_side.entry((signal.to, to < from)).or_default().push((number, 1));
         }
+        // Those that go around others do not cross those that do not.
+        let around = |&(number, _): &(usize, usize)| {
+            let signal: &Signal = &signals.signals[number];
+            let (from, to) = (signals.tasks[signal.from].rank, signals.tasks[signal.to].rank);
+            if from < to { -i64::from(to - from) } else { i64::from(from - to) }
+        };
         let mut of = vec![[(0, 1); 2]; signals.signals.len()];
-        for ends in at_side.values() {
+        for ends in at_side.values_mut() {
+            ends.sort_by_key(around);
             for (index, &(number, end)) in ends.iter().enumerate() {
                 of[number][end] = (index, ends.len());
             }

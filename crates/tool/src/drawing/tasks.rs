@@ -61,12 +61,17 @@ impl<'g> Cluster<'g> {
 
     /// Its extents.
     pub fn size(&self) -> (f64, f64) {
-        let swing = |edge: &&GraphEdge| SWING + if self.with_reasons { text_size(&edge.reason).0 } else { 0.0 };
-        let right = |edge: &&GraphEdge| {
-            let ends = [edge.from, edge.to].map(|task| self.layers.nodes[task].x + self.layers.nodes[task].width / 2.0);
-            ends[0].max(ends[1]) + swing(edge)
-        };
-        (self.back.iter().map(right).fold(self.layers.width, f64::max), self.layers.height)
+        let text = |edge: &GraphEdge| if self.with_reasons { text_size(&edge.reason).0 } else { 0.0 };
+        let right = self.back.iter().map(|edge| self.swing(edge) + text(edge));
+        (right.fold(self.layers.width, f64::max), self.layers.height)
+    }
+
+    /// How far right an edge of a loop goes: past the tasks that it passes.
+    fn swing(&self, edge: &GraphEdge) -> f64 {
+        let nodes = &self.layers.nodes;
+        let (a, b) = (nodes[edge.from].y, nodes[edge.to].y);
+        let passed = nodes.iter().filter(|node| (a.min(b)..=a.max(b)).contains(&node.y));
+        passed.map(|node| node.x + node.width / 2.0).fold(0.0, f64::max) + SWING
     }
 
     /// Where a task is, if the cluster begins at a point.
@@ -92,7 +97,7 @@ impl<'g> Cluster<'g> {
             let (begin, end) = (from.x + from.width / 2.0, to.x + to.width / 2.0);
             // A task that waits for itself has a loop at its side.
             let (begin_y, end_y) = if edge.from == edge.to { (from.y + 7.0, to.y - 7.0) } else { (from.y, to.y) };
-            let swing = begin.max(end) + SWING;
+            let swing = x + self.swing(edge);
             let path =
                 format!("M{begin:.1},{begin_y:.1} C{swing:.1},{begin_y:.1} {swing:.1},{end_y:.1} {end:.1},{end_y:.1}");
             picture.path(r#"class="edge carried""#, &path, &edge.reason);

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use pld::check::{Arg, Fill, Given, GivenTensor, UNBOUND_EXTENT, inputs};
+use pld::check::value::{Value, cast, encode};
+use pld::check::{self, Fill, Given, GivenTensor, UNBOUND_EXTENT};
 use pld::ir::extent::{ExtentData, Known};
 use pld::ir::{DType, Direction, Extent, Parameter, ParameterKind, Program, ScalarType};
 use pld::runtime::{self, TensorArg};
@@ -20,16 +21,107 @@ pub struct InputOptions {
     /// axis
     #[arg(long, value_name = "iota|random|FILE.npz", default_value = "iota")]
     pub inputs: PathBuf,
-    /// Seed of random inputs
+    /// Of random inputs, and of what else is drawn
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub seed: u64,
-    /// A scalar or a dimension of the program; may be repeated. Integers are otherwise the number of the launch, floats 1,
-    /// bools true, dimensions as the inputs say or 4
+    /// A scalar, a dimension, or every element of a tensor; may be repeated. Integers are otherwise the number of the
+    /// launch, floats 1, bools true, dimensions as the inputs say or 4
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 }
 
-/// What a launch is given.
+/// What the options say about the parameters of a program.
+pub struct Inputs {
+    params: Vec<Parameter>,
+    /// The whole tensor of each parameter, with its rank axis; empty for scalars.
+    shapes: Vec<Vec<i64>>,
+    /// Tensors that are not made up.
+    arrays: Vec<Option<Array>>,
+    /// Scalars that are set.
+    numbers: Vec<Option<Number>>,
+    fill: Fill,
+    seed: u64,
+}
+
+/// A value for a scalar, or for the elements of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+}
+
+impl Inputs {
+    /// For a program in a world of that many ranks.
+    pub fn new(program: &Program, nranks: u32, options: &InputOptions) -> Result<Self> {
+        let params = program.parameters();
+        let fill = match options.inputs.to_str() {
+            Some("iota") => Some(Fill::Iota),
+            Some("random") => Some(Fill::Random),
+            _ => None,
+        };
+        let arrays = if fill.is_some() { BTreeMap::new() } else { npz::read(&options.inputs)? };
+        let mut file = File { options, arrays, is_used: fill.is_none() };
+        file.check_names(&params)?;
+        let settings = Settings::new(program, &params, &options.set)?;
+        let mut dims = settings.dims;
+        params.iter().try_for_each(|param| file.bind(program, param, &mut dims))?;
+        let dims: Vec<i64> = dims.iter().map(|value| value.unwrap_or(UNBOUND_EXTENT)).collect();
+        let known = Known { world: Some(nranks.into()), dims: &dims };
+
+        let (mut shapes, mut arrays) = (Vec::new(), Vec::new());
+        let numbers: Vec<_> = params.iter().map(|param| settings.numbers.get(&param.name).copied()).collect();
+        for (param, number) in params.iter().zip(&numbers) {
+            let ParameterKind::Tensor { dtype, direction, sliced, shape } = &param.kind else {
+                shapes.push(Vec::new());
+                arrays.push(None);
+                continue;
+            };
+            let shape = whole_shape(program, param, shape, *sliced, known)?;
+            arrays.push(match number {
+                Some(number) => Some(number.array(*dtype, shape.clone())),
+                None => file.take(param, *dtype, *direction, &shape)?,
+            });
+            shapes.push(shape);
+        }
+        Ok(Self { params, shapes, arrays, numbers, fill: fill.unwrap_or(Fill::Iota), seed: options.seed })
+    }
+
+    /// The inputs of that many launches in a row: the same tensors in all of them, or others in each if they are made up.
+    pub fn of_launches(&self, program: &Program, nranks: u32, launches: u32) -> Result<check::Inputs> {
+        let mut given = Vec::new();
+        for (index, param) in self.params.iter().enumerate() {
+            given.push(match (&param.kind, self.numbers[index]) {
+                (&ParameterKind::Tensor { dtype, .. }, _) => {
+                    let bytes = self.arrays[index].as_ref().map(Array::bytes);
+                    Given::Tensor(GivenTensor { dtype, shape: &self.shapes[index], bytes })
+                }
+                (ParameterKind::Scalar(_), Some(Number::Int(value))) => Given::Int(value),
+                (ParameterKind::Scalar(_), Some(Number::Float(value))) => Given::Float(value),
+                (ParameterKind::Scalar(_), Some(Number::Bool(value))) => Given::Bool(value),
+                (ParameterKind::Scalar(_), None) => Given::Generated,
+            });
+        }
+        Ok(check::inputs(program, nranks, launches, self.fill, self.seed, &given)?)
+    }
+}
+
+impl Number {
+    /// A tensor of it.
+    fn array(self, dtype: DType, shape: Vec<i64>) -> Array {
+        let (value, from) = match self {
+            Number::Int(value) => (Value::Int(value.into()), DType::I64),
+            Number::Float(value) => (Value::Float(value as f32), DType::F32),
+            Number::Bool(value) => (Value::Int(value.into()), DType::Bool),
+        };
+        let element = encode(cast(value, from, dtype), dtype);
+        let mut array = Array::zeros(Kind::of(dtype), shape);
+        array.bytes_mut().chunks_exact_mut(element.len()).for_each(|bytes| bytes.copy_from_slice(&element));
+        array
+    }
+}
+
+/// What launches are given.
 pub struct Arguments {
     /// One for each parameter, in order.
     pub slots: Vec<Slot>,
@@ -60,80 +152,29 @@ pub enum SlotValue {
     Scalar(ScalarType, Option<Number>),
 }
 
-/// A value for a scalar.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
-    Int(i64),
-    Float(f64),
-    Bool(bool),
-}
-
 impl Arguments {
-    /// For a program in a world of that many ranks, of which this process drives all, or one.
+    /// For a world of that many ranks, of which this process drives all, or one.
     pub fn new(program: &Program, nranks: u32, rank: Option<u32>, options: &InputOptions) -> Result<Self> {
-        let params = program.parameters();
-        let fill = match options.inputs.to_str() {
-            Some("iota") => Some(Fill::Iota),
-            Some("random") => Some(Fill::Random),
-            _ => None,
-        };
-        let arrays = if fill.is_some() { BTreeMap::new() } else { npz::read(&options.inputs)? };
-        let file = File { options, arrays, is_used: fill.is_none() };
-        file.check_names(&params)?;
-        let mut settings = Settings::new(program, &params, &options.set)?;
-        for param in &params {
-            file.bind(program, param, &mut settings.dims)?;
-        }
-        let dims: Vec<i64> = settings.dims.iter().map(|value| value.unwrap_or(UNBOUND_EXTENT)).collect();
-        let known = Known { world: Some(nranks.into()), dims: &dims };
-
-        let mut shapes = Vec::new();
-        for param in &params {
-            shapes.push(match &param.kind {
-                ParameterKind::Tensor { sliced, shape, .. } => whole_shape(program, param, shape, *sliced, known)?,
-                ParameterKind::Scalar(_) => Vec::new(),
-            });
-        }
-        let mut given = Vec::new();
-        for (param, shape) in params.iter().zip(&shapes) {
-            given.push(match &param.kind {
-                ParameterKind::Scalar(_) => match settings.scalars.get(&param.name) {
-                    Some(Number::Int(value)) => Given::Int(*value),
-                    Some(Number::Float(value)) => Given::Float(*value),
-                    Some(Number::Bool(value)) => Given::Bool(*value),
-                    None => Given::Generated,
-                },
-                &ParameterKind::Tensor { dtype, direction, .. } => {
-                    let bytes = file.tensor(param, dtype, direction, shape)?.map(Array::bytes);
-                    Given::Tensor(GivenTensor { dtype, shape, bytes })
-                }
-            });
-        }
-        let made = inputs(program, nranks, 1, fill.unwrap_or(Fill::Iota), options.seed, &given)?;
-
+        let inputs = Inputs::new(program, nranks, options)?;
+        let made = inputs.of_launches(program, nranks, 1)?;
         let mut slots = Vec::new();
-        for (((param, shape), given), arg) in params.iter().zip(&shapes).zip(&given).zip(made.args) {
-            let value = match (&param.kind, given) {
-                (&ParameterKind::Scalar(ty), _) => SlotValue::Scalar(ty, settings.scalars.get(&param.name).copied()),
-                (&ParameterKind::Tensor { dtype, direction, sliced, .. }, Given::Tensor(tensor)) => {
-                    let shape = match rank {
-                        Some(_) if sliced => shape[1..].to_vec(),
-                        _ => shape.clone(),
+        for (index, (param, arg)) in inputs.params.iter().zip(made.args).enumerate() {
+            let value = match param.kind {
+                ParameterKind::Scalar(ty) => SlotValue::Scalar(ty, inputs.numbers[index]),
+                ParameterKind::Tensor { dtype, direction, sliced, .. } => {
+                    let bytes = match (arg, rank) {
+                        (check::Arg::Ranked(mut parts), Some(rank)) => parts.swap_remove(rank as usize),
+                        (check::Arg::Ranked(parts), None) => parts.concat(),
+                        (check::Arg::Shared(bytes), _) => bytes,
+                        (check::Arg::Bits(_), _) => unreachable!("a tensor is made for a tensor"),
                     };
-                    let array = if direction == Direction::Out && tensor.bytes.is_none() {
-                        Array::zeros(Kind::of(dtype), shape)
-                    } else {
-                        let bytes = match (arg, rank) {
-                            (Arg::Ranked(parts), Some(rank)) => parts[rank as usize].clone(),
-                            (Arg::Ranked(parts), None) => parts.concat(),
-                            (Arg::Shared(bytes), _) => bytes,
-                            (Arg::Bits(_), _) => unreachable!("a tensor is made for a tensor"),
-                        };
-                        Array::of(Kind::of(dtype), shape, &bytes)
-                    };
+                    let own = usize::from(sliced && rank.is_some());
+                    let mut array = Array::of(Kind::of(dtype), inputs.shapes[index][own..].to_vec(), &bytes);
+                    if direction == Direction::Out && inputs.arrays[index].is_none() {
+                        array.bytes_mut().fill(0);
+                    }
                     SlotValue::Tensor { dtype, direction, sliced, array }
                 }
-                _ => unreachable!("a tensor is given for a tensor"),
             };
             slots.push(Slot { name: param.name.clone(), value });
         }
@@ -182,36 +223,39 @@ fn whole_shape(program: &Program, param: &Parameter, part: &[Extent], sliced: bo
 struct Settings {
     /// The dynamic dimensions, by index.
     dims: Vec<Option<i64>>,
-    scalars: BTreeMap<String, Number>,
+    /// Scalars and tensors, by name.
+    numbers: BTreeMap<String, Number>,
 }
 
 impl Settings {
     fn new(program: &Program, params: &[Parameter], set: &[String]) -> Result<Self> {
-        let mut settings = Self { dims: vec![None; program.extents.dims.len()], scalars: BTreeMap::new() };
+        let mut settings = Self { dims: vec![None; program.extents.dims.len()], numbers: BTreeMap::new() };
         for text in set {
-            let (name, value) =
-                text.split_once('=').ok_or_else(|| Failure::usage(format!("--set {text}: NAME=VALUE is needed")))?;
-            let wrong = |what: &str| Failure::usage(format!("--set {text}: {name} is {what}"));
-            let scalar = params.iter().find_map(|param| match param.kind {
-                ParameterKind::Scalar(ty) if param.name == name => Some(ty),
-                _ => None,
-            });
-            if let Some(ty) = scalar {
-                let number = match ty {
-                    ScalarType::I32 | ScalarType::I64 => value.parse().map(Number::Int).ok(),
-                    ScalarType::F32 => value.parse().map(Number::Float).ok(),
-                    ScalarType::Bool => value.parse().map(Number::Bool).ok(),
+            let wrong = |what: String| Failure::usage(format!("--set {text}: {what}"));
+            let (name, value) = text.split_once('=').ok_or_else(|| wrong("NAME=VALUE is needed".into()))?;
+            if let Some(param) = params.iter().find(|param| param.name == name) {
+                let ty = match param.kind {
+                    ParameterKind::Scalar(ty) => ty.dtype(),
+                    ParameterKind::Tensor { dtype, .. } => dtype,
                 };
-                settings.scalars.insert(name.into(), number.ok_or_else(|| wrong(&format!("an {ty}")))?);
+                let number = match ty {
+                    DType::Bool => value.parse().map(Number::Bool).ok(),
+                    ty if ty.is_float() => value.parse().map(Number::Float).ok(),
+                    _ => value.parse().map(Number::Int).ok(),
+                };
+                settings.numbers.insert(name.into(), number.ok_or_else(|| wrong(format!("{name} is {ty}")))?);
                 continue;
             }
             match program.extents.dims.iter().find(|(_, data)| data.name == name) {
-                Some((_, data)) if data.value.is_some() => return Err(wrong("a constant of the program")),
+                Some((_, data)) if data.value.is_some() => {
+                    return Err(wrong(format!("{name} is a constant of the program")));
+                }
                 Some((dim, _)) => {
                     let extent = value.parse().ok().filter(|&extent: &i64| extent >= 0);
-                    settings.dims[dim.as_u32() as usize] = Some(extent.ok_or_else(|| wrong("a dimension, 0 or more"))?);
+                    let extent = extent.ok_or_else(|| wrong(format!("{name} is a dimension, 0 or more")))?;
+                    settings.dims[dim.as_u32() as usize] = Some(extent);
                 }
-                None => return Err(Failure::usage(format!("--set {text}: {}", names(program, params)))),
+                None => return Err(wrong(names(program, params))),
             }
         }
         Ok(settings)
@@ -220,12 +264,10 @@ impl Settings {
 
 /// What can be set.
 fn names(program: &Program, params: &[Parameter]) -> String {
-    let scalars = params.iter().filter(|param| matches!(param.kind, ParameterKind::Scalar(_)));
     let dims = program.extents.dims.values().filter(|data| data.value.is_none());
-    let names: Vec<&str> =
-        scalars.map(|param| param.name.as_str()).chain(dims.map(|data| data.name.as_str())).collect();
-    match names.as_slice() {
-        [] => "the program has neither scalars nor dimensions to set".into(),
+    let names = params.iter().map(|param| param.name.as_str()).chain(dims.map(|data| data.name.as_str()));
+    match names.collect::<Vec<_>>().as_slice() {
+        [] => "the program has nothing to set".into(),
         names => format!("the program has {} to set", names.join(", ")),
     }
 }
@@ -272,8 +314,8 @@ impl File<'_> {
     }
 
     /// The array for a tensor; none if it is made up.
-    fn tensor(&self, param: &Parameter, dtype: DType, direction: Direction, shape: &[i64]) -> Result<Option<&Array>> {
-        let Some(array) = self.arrays.get(&param.name) else {
+    fn take(&mut self, param: &Parameter, dtype: DType, direction: Direction, shape: &[i64]) -> Result<Option<Array>> {
+        let Some(array) = self.arrays.remove(&param.name) else {
             return match direction {
                 Direction::In | Direction::InOut if self.is_used => {
                     Err(self.wrong(format!("{} is missing: {}", param.name, type_text(Kind::of(dtype), shape))))
@@ -281,13 +323,13 @@ impl File<'_> {
                 _ => Ok(None),
             };
         };
-        check(array, dtype, shape).map_err(|message| self.wrong(format!("{}: {message}", param.name)))?;
+        check_type(&array, dtype, shape).map_err(|message| self.wrong(format!("{}: {message}", param.name)))?;
         Ok(Some(array))
     }
 }
 
 /// An array has the type and shape of a tensor.
-fn check(array: &Array, dtype: DType, shape: &[i64]) -> Result<(), String> {
+fn check_type(array: &Array, dtype: DType, shape: &[i64]) -> Result<(), String> {
     if array.kind.fits(dtype) && array.shape == shape {
         return Ok(());
     }
