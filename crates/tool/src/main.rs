@@ -12,6 +12,7 @@ mod launch;
 mod ranks;
 mod source;
 mod tensors;
+mod timeline;
 
 use std::process::ExitCode;
 
