@@ -1,12 +1,14 @@
 //! Who signals whom, in one run.
 
+use std::collections::HashSet;
+
 use super::machine::Machine;
 use crate::ir::{Buffer, NotifyOp, Op};
 
 /// The tasks of a run, and the signals between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signals {
-    /// By rank, in source order; all instances and blocks of a task are one.
+    /// By rank, in the order in which they begin; all instances and blocks of a task are one.
     pub tasks: Vec<RankTask>,
     /// By the task that waits.
     pub signals: Vec<Signal>,
@@ -15,7 +17,7 @@ pub struct Signals {
 }
 
 /// A task of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RankTask {
     /// The rank.
     pub rank: u32,
@@ -46,9 +48,10 @@ impl Signals {
             RankTask { rank: who.rank as u32, op: who.op }
         };
         let mut tasks: Vec<RankTask> = (0..machine.who.len() as u32).map(task).collect();
-        tasks.sort_unstable();
-        tasks.dedup();
-        let number = |by: u32| tasks.binary_search(&task(by)).expect("every task that has begun is there");
+        let mut seen = HashSet::new();
+        tasks.retain(|task| seen.insert(*task));
+        tasks.sort_by_key(|task| task.rank);
+        let number = |by: u32| tasks.iter().position(|t| *t == task(by)).expect("every task that has begun is there");
         let mut signals: Vec<Signal> = Vec::new();
         for seen in &machine.seen {
             let Some(awaited) = seen.awaited else { continue };

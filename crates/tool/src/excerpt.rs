@@ -20,7 +20,7 @@ pub fn excerpt(finding: &Diagnostic, text: &str) -> String {
     if !finding.file.is_empty() {
         _ = write!(out, "{gutter}{FRAME}-->{FRAME:#} {}", finding.file);
         if let Some(line) = line {
-            let (begin, _) = marked(line, finding.column);
+            let (begin, _) = marked(line, finding);
             _ = write!(out, ":{number}:{}", begin + 1);
         }
         out.push('\n');
@@ -30,7 +30,7 @@ pub fn excerpt(finding: &Diagnostic, text: &str) -> String {
         _ = writeln!(out, "{}", row.trim_end());
     };
     if let Some(line) = line {
-        let (begin, width) = marked(line, finding.column);
+        let (begin, width) = marked(line, finding);
         // A tab is as wide in the line of the mark as above it.
         let space: String = line.chars().take(begin).map(|c| if c == '\t' { c } else { ' ' }).collect();
         framed(&mut out, &gutter, "");
@@ -49,18 +49,17 @@ pub fn excerpt(finding: &Diagnostic, text: &str) -> String {
     out
 }
 
-/// The part of a line that is marked, in characters: the word at a column, or the whole statement without its comment.
-fn marked(line: &str, column: u32) -> (usize, usize) {
+/// The part of a line that is marked, in characters: the word at a column, or the op that the finding is about, or the
+/// whole line without its comment.
+fn marked(line: &str, finding: &Diagnostic) -> (usize, usize) {
     let code = line.split('#').next().unwrap_or(line).trim_end();
-    match (column as usize).checked_sub(1) {
-        Some(begin) => {
-            let rest = code.chars().skip(begin);
-            let word = rest.take_while(|c| c.is_alphanumeric() || *c == '_').count();
-            (begin, word.max(1))
-        }
-        None => {
-            let begin = code.chars().take_while(|c| c.is_whitespace()).count();
-            (begin, code.chars().count().saturating_sub(begin).max(1))
-        }
+    if let Some(begin) = (finding.column as usize).checked_sub(1) {
+        let rest = code.chars().skip(begin);
+        let word = rest.take_while(|c| c.is_alphanumeric() || *c == '_').count();
+        return (begin, word.max(1));
     }
+    let op = code.find(&finding.snippet).filter(|_| !finding.snippet.is_empty());
+    let begin = op.unwrap_or(code.len() - code.trim_start().len());
+    let marked = if op.is_some() { &finding.snippet } else { &code[begin..] };
+    (code[..begin].chars().count(), marked.chars().count().max(1))
 }

@@ -151,12 +151,13 @@ impl Words<'_> {
 
     fn dot(&self, signals: &Signals) -> String {
         let mut out = format!("digraph {} {{\n  rankdir=LR;\n  node [shape=box];\n", self.program.name);
+        let mut number = 0;
         for tasks in signals.tasks.chunk_by(|a, b| a.rank == b.rank) {
             let rank = tasks[0].rank;
             _ = writeln!(out, "  subgraph cluster_{rank} {{\n    label=\"rank {rank}\";");
             for task in tasks {
-                let number = signals.tasks.binary_search(task).unwrap_or_default();
                 _ = writeln!(out, "    t{number} [label=\"{}\"];", self.task(*task));
+                number += 1;
             }
             out.push_str("  }\n");
         }

@@ -19,8 +19,11 @@ const STREET: f64 = 80.0;
 /// How far signals swing out that stay on their rank.
 const SWING: f64 = 30.0;
 
-/// How far signals that pass a rank go around its tasks.
-const DETOUR: f64 = 22.0;
+/// Room above and below tasks, where signals pass ranks.
+const DETOUR: f64 = 24.0;
+
+/// Signals that pass more ranks pass this much further out.
+const LANE: f64 = 5.0;
 
 const COLORS: [&str; 8] = ["#0969da", "#cf222e", "#1a7f37", "#8250df", "#bc4c00", "#bf3989", "#1b7c83", "#9a6700"];
 
@@ -39,18 +42,20 @@ pub fn draw(program: &Program, graphs: &[Graph], signals: &Signals, describe: im
     (0..legend.len()).for_each(|index| picture.arrow(&format!("arrow{index}"), color(index)));
 
     let clusters: Vec<Cluster> = graphs.iter().map(|graph| Cluster::new(graph, false)).collect();
-    let (boxes, bottom) = columns(&mut picture, program, graphs, &clusters, signals);
+    let columns = Columns::new(&mut picture, program, graphs, &clusters, signals);
     let ports = Ports::new(signals);
     for (number, signal) in signals.signals.iter().enumerate() {
         let (from, to) = (signals.tasks[signal.from], signals.tasks[signal.to]);
         let text = describe(signal);
         let index = legend.iter().position(|known| *known == text).expect("it is in the legend");
-        let path = curve(number, (from.rank, boxes[&from]), (to.rank, boxes[&to]), &ports);
+        let path = curve(number, (from.rank, columns.boxes[&from]), (to.rank, columns.boxes[&to]), &ports);
         let attributes = format!(r#"class="signal" stroke="{}" marker-end="url(#arrow{index})""#, color(index));
         picture.path(&attributes, &path, &format!("rank {} to rank {}: {text}", from.rank, to.rank));
     }
+    // Over the signals that pass behind them.
+    columns.clusters.iter().for_each(|&(cluster, x, y)| cluster.draw_tasks(&mut picture, x, y));
     for (index, text) in legend.iter().enumerate() {
-        let y = bottom + MARGIN + LINE * (index as f64 + 0.5);
+        let y = columns.bottom + MARGIN + LINE * (index as f64 + 0.5);
         let line = format!("M{MARGIN:.1},{y:.1} h30");
         let attributes = format!(r#"class="signal" stroke="{}" marker-end="url(#arrow{index})""#, color(index));
         picture.path(&attributes, &line, "");
@@ -59,40 +64,57 @@ pub fn draw(program: &Program, graphs: &[Graph], signals: &Signals, describe: im
     picture.finish()
 }
 
-/// Draws the ranks with their tasks; where each task is, and where the lowest frame ends.
-fn columns(
-    picture: &mut Picture,
-    program: &Program,
-    graphs: &[Graph],
-    clusters: &[Cluster],
-    signals: &Signals,
-) -> (BTreeMap<RankTask, Area>, f64) {
-    let title = |graph: &Graph| format!("entry {}", program.entries[graph.entry].name);
-    let width = graphs.iter().zip(clusters).map(|(g, c)| c.size().0.max(text_size(&title(g)).0)).fold(0.0, f64::max);
-    let mut boxes = BTreeMap::new();
-    let mut lowest: f64 = 0.0;
-    let nranks = signals.tasks.iter().map(|task| task.rank + 1).max().unwrap_or(0);
-    for rank in 0..nranks {
-        let runs = |op| signals.tasks.contains(&RankTask { rank, op });
-        let own: Vec<_> = graphs.iter().zip(clusters).filter(|(g, _)| g.tasks.iter().any(|t| runs(t.op))).collect();
-        let left = MARGIN + f64::from(rank) * (width + 2.0 * PADDING + STREET);
-        let heights = own.iter().map(|(_, cluster)| LINE + cluster.size().1 + 2.0 * PADDING);
-        let frame = (width + 2.0 * PADDING, LINE + PADDING + heights.sum::<f64>());
-        framed(picture, left, MARGIN, frame, &format!("rank {rank}"));
-        let mut y = MARGIN + LINE + 2.0 * PADDING;
-        for (graph, cluster) in own {
-            picture.text("quiet", left + PADDING, y, &title(graph));
-            y += LINE;
-            let x = left + PADDING + (width - cluster.size().0) / 2.0;
-            cluster.draw(picture, x, y);
-            for (number, task) in graph.tasks.iter().enumerate() {
-                boxes.insert(RankTask { rank, op: task.op }, cluster.area(number, x, y));
+/// The ranks beside one another.
+struct Columns<'g> {
+    /// Each entry of each rank, and where it begins.
+    clusters: Vec<(&'g Cluster<'g>, f64, f64)>,
+    /// Where each task is.
+    boxes: BTreeMap<RankTask, Area>,
+    /// Where the frames end.
+    bottom: f64,
+}
+
+impl<'g> Columns<'g> {
+    /// Places all tasks, and draws what is behind the signals.
+    fn new(
+        picture: &mut Picture,
+        program: &Program,
+        graphs: &[Graph],
+        clusters: &'g [Cluster<'g>],
+        signals: &Signals,
+    ) -> Self {
+        let mut columns = Self { clusters: Vec::new(), boxes: BTreeMap::new(), bottom: MARGIN };
+        let title = |graph: &Graph| format!("entry {}", program.entries[graph.entry].name);
+        let widths = graphs.iter().zip(clusters).map(|(graph, of)| of.size().0.max(text_size(&title(graph)).0));
+        let width = widths.fold(0.0, f64::max);
+        let nranks = signals.tasks.iter().map(|task| task.rank + 1).max().unwrap_or(0);
+        for rank in 0..nranks {
+            let begins = |graph: &Graph| {
+                let own = |task: &RankTask| task.rank == rank && graph.tasks.iter().any(|t| t.op == task.op);
+                signals.tasks.iter().position(own)
+            };
+            let mut own: Vec<_> = graphs.iter().zip(clusters).filter(|(graph, _)| begins(graph).is_some()).collect();
+            own.sort_by_key(|(graph, _)| begins(graph));
+            let left = MARGIN + f64::from(rank) * (width + 2.0 * PADDING + STREET);
+            let heights = own.iter().map(|(_, cluster)| LINE + cluster.size().1 + 2.0 * DETOUR);
+            let frame = (width + 2.0 * PADDING, LINE + 2.0 * PADDING + heights.sum::<f64>());
+            framed(picture, left, MARGIN, frame, &format!("rank {rank}"));
+            let mut y = MARGIN + LINE + 2.0 * PADDING;
+            for (graph, cluster) in own {
+                picture.text("quiet", left + PADDING, y, &title(graph));
+                y += LINE + DETOUR;
+                let x = left + PADDING + (width - cluster.size().0) / 2.0;
+                cluster.draw_edges(picture, x, y);
+                columns.clusters.push((cluster, x, y));
+                for (number, task) in graph.tasks.iter().enumerate() {
+                    columns.boxes.insert(RankTask { rank, op: task.op }, cluster.area(number, x, y));
+                }
+                y += cluster.size().1 + DETOUR;
             }
-            y += cluster.size().1 + 2.0 * PADDING;
+            columns.bottom = columns.bottom.max(MARGIN + frame.1);
         }
-        lowest = lowest.max(MARGIN + frame.1);
+        columns
     }
-    (boxes, lowest)
 }
 
 /// Where signals leave and reach the sides of their tasks, so that they do so beside one another.
@@ -149,8 +171,8 @@ fn curve(signal: usize, (from_rank, from): (u32, Area), (to_rank, to): (u32, Are
         return format!("M{begin:.1},{begin_y:.1} C{first:.1},{begin_y:.1} {second:.1},{end_y:.1} {end:.1},{end_y:.1}");
     }
     // Around the tasks in between: above on the way to higher ranks, below on the way back.
-    let around = (from.height / 2.0 + DETOUR * f64::from(passed).sqrt()) * -out;
-    let way = if out < 0.0 { begin_y.max(end_y) } else { begin_y.min(end_y) } + around;
+    let around = from.height / 2.0 + (LANE * f64::from(passed) + 1.0).min(DETOUR - LANE);
+    let way = if out < 0.0 { from.y.max(to.y) + around } else { from.y.min(to.y) - around };
     let (first, second) = (begin + reach, end - reach);
     let (on, off) = (begin + 2.0 * reach, end - 2.0 * reach);
     format!(

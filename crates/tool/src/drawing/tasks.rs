@@ -35,7 +35,9 @@ pub fn draw(program: &Program, graphs: &[Graph]) -> String {
         let frame = (width + 2.0 * PADDING, height + LINE + 3.0 * PADDING);
         framed(&mut picture, x, MARGIN, frame, &title);
         let left = x + PADDING + (width - cluster.size().0) / 2.0;
-        cluster.draw(&mut picture, left, MARGIN + LINE + 2.0 * PADDING);
+        let top = MARGIN + LINE + 2.0 * PADDING;
+        cluster.draw_edges(&mut picture, left, top);
+        cluster.draw_tasks(&mut picture, left, top);
         x += frame.0 + MARGIN;
     }
     picture.finish()
@@ -80,8 +82,8 @@ impl<'g> Cluster<'g> {
         Area { x: area.x + x, y: area.y + y, ..area }
     }
 
-    /// Draws edges, labels and boxes.
-    pub fn draw(&self, picture: &mut Picture, x: f64, y: f64) {
+    /// Draws what leads from task to task.
+    pub fn draw_edges(&self, picture: &mut Picture, x: f64, y: f64) {
         let layers = &self.layers;
         for ((edge, points), &(label_x, label_y)) in self.down.iter().zip(&layers.paths).zip(&layers.labels) {
             let points: Vec<_> = points.iter().map(|&(px, py)| (px + x, py + y)).collect();
@@ -105,6 +107,10 @@ impl<'g> Cluster<'g> {
                 picture.text("quiet", swing - SWING / 4.0 + 4.0, (begin_y + end_y) / 2.0, &edge.reason);
             }
         }
+    }
+
+    /// Draws the tasks.
+    pub fn draw_tasks(&self, picture: &mut Picture, x: f64, y: f64) {
         for (task, node) in self.graph.tasks.iter().enumerate() {
             let area = self.area(task, x, y);
             picture.rectangle("box", area);
