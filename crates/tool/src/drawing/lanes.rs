@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::svg::{LINE, MARGIN, Picture, text_size};
-use crate::timeline::critical_path::{Step, What};
-use crate::timeline::{Launch, Span};
+use crate::timeline::critical_path::{BREATH, Step, What};
+use crate::timeline::{Launch, Span, Task};
 
 /// Width of the time axis.
 const WIDTH: f64 = 1100.0;
@@ -50,8 +50,12 @@ pub fn draw(launch: &Launch, path: &[Step]) -> String {
         let bytes = format!("{} bytes written, {} read", task.written, task.read);
         let about = format!("{} ({}), {}, {bytes}", task.name, task.line, microseconds(task.span.length()));
         picture.bar(COLORS[color], (x, y), (width, TASKS), &about);
-        if text_size(&task.name).0 + 6.0 < width {
-            picture.centered("", (x + width / 2.0, y + TASKS / 2.0), &task.name);
+    }
+    for (first, last) in runs(&launch.tasks) {
+        let (x, width) = scale.place(Span { begin: first.span.begin, end: last.span.end });
+        if text_size(&first.name).0 + 6.0 < width {
+            let y = place(first.rank, first.core) + TASKS / 2.0;
+            picture.centered("", (x + width / 2.0, y), &first.name);
         }
     }
     for wait in &launch.waits {
@@ -82,6 +86,17 @@ pub fn draw(launch: &Launch, path: &[Step]) -> String {
         }
     }
     picture.finish()
+}
+
+/// The first and the last of pieces of one task that follow one another on a core.
+fn runs(tasks: &[Task]) -> Vec<(&Task, &Task)> {
+    let mut sorted: Vec<&Task> = tasks.iter().collect();
+    sorted.sort_by_key(|task| (task.rank, task.core, task.span.begin));
+    let same = |a: &&Task, b: &&Task| {
+        let near = b.span.begin.saturating_sub(a.span.end) <= BREATH;
+        (a.rank, a.core, &a.name) == (b.rank, b.core, &b.name) && near
+    };
+    sorted.chunk_by(same).map(|run| (run[0], run[run.len() - 1])).collect()
 }
 
 /// Every core that does something.

@@ -4,7 +4,7 @@
 use super::{Launch, Span, Wait};
 
 /// Between blocks of a task that lie closer together, in nanoseconds, nothing else is worth telling.
-const BREATH: u64 = 1000;
+pub const BREATH: u64 = 1000;
 
 /// A piece of the path.
 #[derive(Debug, PartialEq, Eq)]
