@@ -31,7 +31,7 @@ setup:
 	scripts/setup.sh cmake g++ pkg-config nm valgrind
 
 package: setup
-	$(CARGO) build --release --locked --lib
+	$(CARGO) build --release --locked -p pld --lib -p pld-tool --bin pld
 	cmake -S . -B $(BUILD) -DPLD_LIBRARY=$(CURDIR)/target/release/libpld.so -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	cmake --build $(BUILD) >/dev/null
 	cmake --install $(BUILD) >/dev/null
@@ -61,8 +61,8 @@ test-valgrind: test-c
 	ctest --test-dir target/tests-c -T memcheck --output-on-failure
 
 # Every command and every program that a document shows.
-test-docs: setup
-	scripts/run-docs.sh README.md docs/*.md
+test-docs: package
+	PATH="$(PREFIX)/bin:$$PATH" scripts/run-docs.sh README.md docs/*.md
 
 bench: setup
 	$(CARGO) run --release -p pld-bench
@@ -79,3 +79,4 @@ docs:
 
 bless:
 	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown
+	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) -p pld-tool

@@ -14,7 +14,7 @@ pub enum Exit {
     Ok,
     /// The program is wrong, a file is not formatted, or results are not as expected.
     Findings,
-    /// The command line is wrong.
+    /// The command line is wrong, or what it gives does not fit the program.
     Usage,
     /// A launch failed, or there is no world for it.
     Launch,

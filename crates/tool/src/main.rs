@@ -25,7 +25,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    all is well
   1    the program is wrong, a file is not formatted, or results are not as expected
-  2    the command line is wrong
+  2    the command line is wrong, or what it gives does not fit the program
   3    a launch failed, or there is no world for it
   4    a file could not be read or written
   124  time is over (spawn)
@@ -36,8 +36,8 @@ Exit codes:
 #[derive(Parser)]
 #[command(name = "pld", version, after_help = EXIT_CODES, arg_required_else_help = true, disable_help_subcommand = true)]
 struct Cli {
-    /// Colours: on a terminal, unless NO_COLOR is set; always; or never.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    /// Colours: auto (on a terminal, unless NO_COLOR is set), always or never.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     color: ColorChoice,
     #[command(subcommand)]
     command: Command,

@@ -17,8 +17,9 @@ Examples:
   pld bench exchange.pld -n 4
   pld bench exchange.pld -n 2 --processes --rounds 1000 --json
 
-The time of a rank is that of its part of a launch. The slowest rank of each round is the time of the round, and the
-headline; the start skew of a round is from the first rank that begins to the last one. All in microseconds.";
+The time of a rank is that of its part of a launch. The slowest rank of each round is the time
+of the round, and the headline; the start skew of a round is from the first rank that begins to
+the last one. All in microseconds.";
 
 /// Measures launches of a program: each rank, the slowest one of each round, and how far apart they begin
 #[derive(Args)]

@@ -25,10 +25,11 @@ Examples:
   pld graph exchange.pld --signals --ranks 4 -o signals.svg
   pld graph exchange.pld --format dot | dot -Tpng -o tasks.png
 
-  pld graph moe.pld --signals --set indices=0 --set tokens=8
+pld graph moe.pld --signals --set indices=0 --set tokens=8
 
-Signals are those of one run of the checker: a line from each task that notifies to each task that
-had to wait for it. Collectives are shown as the notifies and waits that they are written out as.";
+Signals are those of one run of the checker: a line from each task that notifies to each task
+that had to wait for it. Collectives are shown as the notifies and waits that they are written
+out as.";
 
 /// Draws which tasks wait for which, or which ranks signal which
 #[derive(Args)]

@@ -28,11 +28,12 @@ Examples:
   pld run exchange.pld --set TOKENS=128 --inputs random --seed 7 --output out.npz
   pld spawn -n 2 -- pld run exchange.pld --join
 
-Prints a line for each tensor that the program writes, and each rank: name, rank, type and shape, and the CRC-32 of its
-elements, row by row. Python has the same number as zlib.crc32(x.tobytes()).
+Prints a line for each tensor that the program writes, and each rank: name, rank, type and
+shape, and the CRC-32 of its elements, row by row. Python has the same number as
+zlib.crc32(x.tobytes()).
 
-Tensors are kept from launch to launch, as an engine would. Those that are only written begin with zeros. A file has
-bf16 as uint16 and floats of 8 bits as uint8, bit by bit.
+Tensors are kept from launch to launch, as an engine would. Those that are only written begin
+with zeros. A file has bf16 as uint16 and floats of 8 bits as uint8, bit by bit.
 
 Exits with 1 if results are not as expected, with 3 if the launch fails.";
 

@@ -16,12 +16,13 @@ Examples:
   pld spawn -n 2 --timeout 60 -- ./engine --model m
   pld spawn -n 2 -- pld run --join exchange.pld
 
-Each rank finds PLD_RANK, PLD_WORLD_SIZE and PLD_JOB in its environment, and nothing in its standard input. It leads a
-process group of its own, which ends with it. If one fails, all end: by SIGTERM, then by SIGKILL. SIGINT, SIGTERM, SIGHUP
-and SIGQUIT are passed on to all ranks; the second one kills them.
+Each rank finds PLD_RANK, PLD_WORLD_SIZE and PLD_JOB in its environment, and nothing in its
+standard input. It leads a process group of its own, which ends with it. If one fails, all end:
+by SIGTERM, then by SIGKILL. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to all ranks; the
+second one kills them.
 
-Exits with the exit code of the first rank that failed, 128 + N if signal N ended it; 124 if time is over; 126 or 127 if
-the command cannot be run.";
+Exits with the exit code of the first rank that failed, 128 + N if signal N ended it; 124 if
+time is over; 126 or 127 if the command cannot be run.";
 
 /// Starts a command once a rank, as processes that can join a world
 #[derive(Args)]

@@ -17,7 +17,7 @@ use crate::exit::{Failure, Result};
 /// What a program works on.
 #[derive(Args, Clone)]
 pub struct InputOptions {
-    /// Values of the tensors that are read: `iota`, `random`, or a file with all of them by name, whole, with their rank
+    /// Values of the tensors that are read: iota, random, or a file with all of them by name, whole, with their rank
     /// axis
     #[arg(long, value_name = "iota|random|FILE.npz", default_value = "iota")]
     pub inputs: PathBuf,

@@ -38,6 +38,7 @@ fn pictures_have_every_task_and_signal() {
     for name in ["at route", "spmd push [BLOCKS]", "extern expert [N_LOCAL]", "slots: write, read"] {
         assert!(tasks.contains(&format!(">{name}</text>")), "{name} is not in\n{tasks}");
     }
+    golden("graph-signals.svg", &draw(" --signals --set indices=0 --set tokens=3"));
     let signals = draw(" --signals -n 3 --set indices=0 --set tokens=3");
     for rank in 0..3 {
         assert!(signals.contains(&format!(">rank {rank}</text>")));
