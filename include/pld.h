@@ -1,4 +1,4 @@
-/*
+/** \file
  * libpld 0.1.0: exchanges between ranks over symmetric window memory.
  *
  * Generated from src/capi; do not edit. Needs C99 or C++11.
@@ -40,11 +40,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** The header's major version. */
 #define PLD_VERSION_MAJOR 0
+/** The header's minor version. */
 #define PLD_VERSION_MINOR 1
+/** The header's patch version. */
 #define PLD_VERSION_PATCH 0
-/** The header's version: `major *10000 + minor *100 + patch`; that of the library is `pld_version()`. */
-#define PLD_VERSION (PLD_VERSION_MAJOR *10000 + PLD_VERSION_MINOR *100 + PLD_VERSION_PATCH)
+/** The header's version: `major * 10000 + minor * 100 + patch`; that of the library is `pld_version()`. */
+#define PLD_VERSION (PLD_VERSION_MAJOR * 10000 + PLD_VERSION_MINOR * 100 + PLD_VERSION_PATCH)
 
 #if defined(__GNUC__) || defined(__clang__)
 #define PLD_API __attribute__((visibility("default")))

@@ -91,8 +91,8 @@ fn header() -> String {
 fn tidy(text: &str) -> String {
     let mut tidied = String::new();
     for line in text.lines() {
-        let comment = line.trim_start().starts_with('*');
-        let line = if comment { line.into() } else { line.replace(" * ", " *") };
+        let declares = !line.trim_start().starts_with(['*', '/', '#']);
+        let line = if !declares { line.into() } else { line.replace(" * ", " *") };
         tidied.push_str(&line);
         tidied.push('\n');
     }
