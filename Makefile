@@ -63,7 +63,7 @@ test-valgrind: test-c
 
 # Every command and every program that a document shows; and that the reference has no warnings.
 test-docs: setup docs
-	scripts/run-docs.sh README.md docs/*.md
+	scripts/run-docs.sh README.md docs/*.md docs/tutorial/*.md
 
 bench: setup
 	$(CARGO) run --release -p pld-bench
@@ -85,4 +85,4 @@ docs:
 	@echo "target/docs/index.html"
 
 bless:
-	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown
+	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown --test tutorial
