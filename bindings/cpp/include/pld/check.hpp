@@ -67,7 +67,7 @@ struct CheckOptions {
 };
 
 /// What was explored, and what was found.
-struct [[nodiscard]] CheckReport {
+struct CheckReport {
   /// Status::ok, Status::check if a finding is an error, or what kept the check from running.
   Status status = Status::ok;
   /// The findings, in source order, each once, with a schedule that shows it.
@@ -86,7 +86,7 @@ struct [[nodiscard]] CheckReport {
 
 /// Runs the finished program on private copies of its windows and tensors, in many orders of its ranks, tasks and remote
 /// writes, and finds what can go wrong. Local, and needs no world; see `pld_check`.
-inline CheckReport try_check(const Program &program, const CheckOptions &options = {}) noexcept {
+[[nodiscard]] inline CheckReport try_check(const Program &program, const CheckOptions &options = {}) noexcept {
   CheckReport report;
   pld_check_options_t raw;
   report.status = detail::status(pld_check_options_init(&raw, sizeof raw));

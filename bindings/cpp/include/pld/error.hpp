@@ -111,7 +111,8 @@ class Error : public std::exception {
   /// An error with this message and these findings.
   Error(Status status, std::string message, std::vector<Diagnostic> diagnostics = {})
       : status_(status), message_(std::move(message)), diagnostics_(std::move(diagnostics)) {
-    what_ = std::string(name(status)) + ": " + message_;
+    what_ = std::string(name(status)) + ": ";
+    if (diagnostics_.empty()) what_ += message_;
     for (const Diagnostic &d : diagnostics_) what_ += "\n" + d.text;
   }
 
@@ -126,7 +127,7 @@ class Error : public std::exception {
   const std::string &message() const noexcept { return message_; }
   /// The findings about the program, in source order, warnings too.
   const std::vector<Diagnostic> &diagnostics() const noexcept { return diagnostics_; }
-  /// Status, message and the text of all findings.
+  /// Status, and the message or, if there are any, the texts of all findings.
   const char *what() const noexcept override { return what_.c_str(); }
 
  private:

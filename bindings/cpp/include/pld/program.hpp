@@ -75,6 +75,9 @@ class Program : public Handle<pld_program_t, pld_program_destroy> {
     return Dim(capi(), (pld_dim_const)(here(at), name.c_str(), value));
   }
 
+  /// The number of ranks of the world, where nothing else tells the program: `2 * prog.world_size()` before the entries.
+  Scalar world_size(Location at = Location::here()) const { return Scalar(capi(), (pld_world_size)(here(at))); }
+
   /// Builds an entry: `body()` makes its parameters first, then its tasks. Entries come before the host driver.
   template <class Body>
   Entry entry(const std::string &name, Body &&body, Location at = Location::here()) {

@@ -19,6 +19,12 @@ namespace pld {
 class Operand;
 class Scalar;
 
+/// The type of `world_size`.
+struct WorldSize {};
+
+/// The number of ranks of the world: an extent, and a scalar of type `i64`.
+inline constexpr WorldSize world_size{};
+
 namespace detail {
 
 /// Types with a `Scalar scalar(Location) const` (or `&&`) may stand where an operand is expected: Dim, Var, Element.
@@ -27,8 +33,13 @@ struct IsScalarLike : std::false_type {};
 template <class T>
 struct IsScalarLike<T, std::void_t<decltype(std::declval<T>().scalar(Location{}))>> : std::true_type {};
 
+/// Values that become scalars of whichever program needs them.
 template <class T>
-constexpr bool is_operand = std::is_arithmetic_v<std::decay_t<T>> || IsScalarLike<T>::value;
+constexpr bool is_literal = std::is_arithmetic_v<std::decay_t<T>> || std::is_same_v<std::decay_t<T>, WorldSize>;
+
+/// All that may stand where an operand is expected.
+template <class T>
+constexpr bool is_operand = is_literal<T> || IsScalarLike<T>::value;
 
 }  // namespace detail
 
@@ -43,8 +54,10 @@ class Scalar {
   /// No value.
   Scalar() noexcept = default;
 
-  /// A value of the C interface.
-  Scalar(pld_program_t *program, pld_scalar_t raw) noexcept : program_(program), raw_(raw) {}
+  /// A value of the C interface. Without a program it is none, which is reported where it is used.
+  Scalar(pld_program_t *program, pld_scalar_t raw) noexcept : program_(program) {
+    if (program != nullptr || raw.is_int != 0) raw_ = raw;
+  }
 
   /// A number, an extent, the value of a variable or an element at this point.
   template <class T, class = std::enable_if_t<detail::is_operand<T> && !std::is_same_v<std::decay_t<T>, Scalar>>>
@@ -75,10 +88,12 @@ class Operand {
                                                                  detail::IsScalarLike<T>>>>
   Operand(T &&value, Location at = Location::here()) : Operand(Scalar(std::forward<T>(value).scalar(at)), at, true) {}
 
-  /// A number.
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>, class = void>
+  /// A number, or the number of ranks.
+  template <class T, class = std::enable_if_t<detail::is_literal<T>>, class = void>
   Operand(T value, Location at = Location::here()) noexcept : at_(at) {
-    if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (std::is_same_v<T, WorldSize>) {
+      literal_ = Literal::ranks;
+    } else if constexpr (std::is_same_v<T, bool>) {
       literal_ = Literal::boolean;
       raw_.imm = value;
     } else if constexpr (std::is_floating_point_v<T>) {
@@ -98,9 +113,12 @@ class Operand {
 
   /// The value as the C interface has it, in this program.
   pld_scalar_t in(pld_program_t *program) const noexcept {
-    if (literal_ == Literal::real) return (pld_float)(detail::at(program, at_), real_);
-    if (literal_ == Literal::boolean) return (pld_bool)(detail::at(program, at_), static_cast<std::int32_t>(raw_.imm));
-    return raw_;
+    switch (literal_) {
+      case Literal::real: return (pld_float)(detail::at(program, at_), real_);
+      case Literal::boolean: return (pld_bool)(detail::at(program, at_), static_cast<std::int32_t>(raw_.imm));
+      case Literal::ranks: return (pld_world_size)(detail::at(program, at_));
+      default: return raw_;
+    }
   }
 
   /// The value, in the program that this thread builds if the operand does not tell one.
@@ -111,7 +129,7 @@ class Operand {
   }
 
  private:
-  enum class Literal { none, real, boolean };
+  enum class Literal { none, real, boolean, ranks };
 
   Operand(const Scalar &value, Location at, bool) noexcept : program_(value.program()), raw_(value.capi()), at_(at) {}
 
@@ -127,7 +145,7 @@ namespace detail {
 /// Whatever may stand where an operand is expected, as a scalar.
 template <class T>
 Scalar to_scalar(T &&value, Location at) {
-  if constexpr (std::is_arithmetic_v<std::decay_t<T>>) {
+  if constexpr (is_literal<T>) {
     return Operand(value, at).scalar(at);
   } else {
     return std::forward<T>(value).scalar(at);

@@ -15,18 +15,6 @@
 
 namespace pld {
 
-/// The type of `world_size`.
-struct WorldSize {
-  /// The number of ranks of the world, as a scalar of type `i64`.
-  Scalar scalar(Location at) const noexcept {
-    pld_program_t *p = detail::Scope::program();
-    return Scalar(p, (pld_world_size)(detail::at(p, at)));
-  }
-};
-
-/// The number of ranks of the world: an extent, and in an entry or the host driver a scalar.
-inline constexpr WorldSize world_size{};
-
 /// An extent of a tensor, window, tile or transfer, in elements: a number, `world_size`, what Program::dim or
 /// Program::constant returned, or a scalar as `pld_dim_of` takes it. It is also a scalar, of type `i64`.
 class Dim {

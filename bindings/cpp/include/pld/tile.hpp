@@ -24,8 +24,10 @@ class Tile {
  public:
   /// No tile.
   Tile() noexcept = default;
-  /// A tile of the C interface, of this program.
-  Tile(pld_program_t *program, pld_tile_t raw, Location at) noexcept : program_(program), raw_(raw), at_(at) {}
+  /// A tile of the C interface, of this program, made at this line. Without a program it is none.
+  Tile(pld_program_t *program, pld_tile_t raw, Location at) noexcept : program_(program), at_(at) {
+    if (program != nullptr) raw_ = raw;
+  }
   Tile(const Tile &) noexcept = default;
 
   /// Overwrites it by a new tile: `acc = acc + x`.
