@@ -28,6 +28,7 @@ class Tile {
   Tile(pld_program_t *program, pld_tile_t raw, Location at) noexcept : program_(program), at_(at) {
     if (program != nullptr) raw_ = raw;
   }
+  /// The same tile.
   Tile(const Tile &) noexcept = default;
 
   /// Overwrites it by a new tile: `acc = acc + x`.
