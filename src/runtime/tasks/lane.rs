@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::runtime::aligned::Aligned;
 use crate::runtime::hooks::{Context, Pending, guarded};
 use crate::runtime::report;
+use crate::runtime::trace::Kind;
 use crate::runtime::wait::SLICE;
 
 /// What the cores of a rank need to run tasks of a launch.
@@ -40,6 +41,15 @@ impl Job {
     fn context(&self) -> &Context<'static> {
         // SAFETY: it outlives the block.
         unsafe { &*self.ground.context }
+    }
+
+    /// The block stops or goes on.
+    fn record(&self, kind: Kind) {
+        let context = self.context();
+        if let Some(trace) = &context.core.trace {
+            let site = context.image.routine.tasks[self.block.task as usize].site;
+            trace.record(&Context { lane: self.lane, ..*context }, kind, site, 0, 0, 0);
+        }
     }
 
     pub(super) fn set_scratch(&mut self, scratch: *mut u8) {
@@ -159,6 +169,7 @@ impl Lane {
                 }
             };
             let Blocked { mut fiber, job, .. } = self.blocked.swap_remove(at);
+            job.record(Kind::TaskResumed);
             let event = fiber.resume(resume);
             if let Event::Ended(exit) = self.keep(fiber, job, event) {
                 tasks.change(job.context().core, |shared| shared.end(job.block, exit));
@@ -213,6 +224,7 @@ impl Lane {
         match event {
             Event::Ended(_) => self.idle.push(fiber),
             Event::Blocked(pending) => {
+                job.record(Kind::TaskStopped);
                 let (last, tasks) = (self.blocked.len(), job.context().core.tasks(job.context().rank));
                 self.blocked.push(Blocked { fiber, job, pending, seen: Cell::new(false) });
                 self.blocked.swap(last - tasks.choose(last + 1), last);
