@@ -578,6 +578,11 @@ typedef struct pld_world_t pld_world_t;
 typedef int32_t pld_status_t;
 
 /**
+ * Gets a piece of text: `size` bytes, not NUL-terminated. Returns 0 to go on; anything else ends the writing.
+ */
+typedef int32_t (*pld_write_fn)(const char *text, size_t size, void *user_data);
+
+/**
  * An element type: a value of `enum pld_dtype`.
  */
 typedef uint32_t pld_dtype_t;
@@ -637,11 +642,6 @@ typedef struct pld_diagnostic_t {
  * Gets every finding about a program, in source order. It must not use the program, nor throw or jump out.
  */
 typedef void (*pld_diagnostic_fn)(const struct pld_diagnostic_t *diagnostic, void *user_data);
-
-/**
- * Gets a piece of text: `size` bytes, not NUL-terminated. Returns 0 to go on; anything else ends the writing.
- */
-typedef int32_t (*pld_write_fn)(const char *text, size_t size, void *user_data);
 
 /**
  * How a task graph is written: a value of `enum pld_graph_format`.
@@ -855,6 +855,51 @@ typedef struct pld_buffer_t {
 } pld_buffer_t;
 
 /**
+ * What an operand of a dispatch is: a value of `enum pld_operand_kind`.
+ */
+typedef uint32_t pld_operand_kind_t;
+
+/**
+ * A parameter of the host driver: an argument of a launch. Name and shape live until the callback returns.
+ */
+typedef struct pld_param_t {
+  /**
+   * Its name.
+   */
+  const char *name;
+  /**
+   * A tensor or a scalar.
+   */
+  pld_operand_kind_t kind;
+  /**
+   * The type of its elements, or of the scalar.
+   */
+  pld_dtype_t dtype;
+  /**
+   * What is done with it.
+   */
+  pld_direction_t direction;
+  /**
+   * 1 if every rank has a part of the tensor, along its first dimension; else 0.
+   */
+  uint32_t sliced;
+  /**
+   * Number of dimensions of the whole tensor.
+   */
+  uint32_t ndims;
+  /**
+   * Its extents, outermost first, in elements; -1 for one that is not known before a launch, or without the number of
+   * ranks.
+   */
+  const int64_t *shape;
+} pld_param_t;
+
+/**
+ * Gets every parameter of a host driver, in order. It must not throw or jump out.
+ */
+typedef void (*pld_param_fn)(const struct pld_param_t *param, void *user_data);
+
+/**
  * A tensor as a function of the engine sees it: memory of the rank that the call is about.
  */
 typedef struct pld_task_tensor_t {
@@ -942,6 +987,20 @@ typedef struct pld_task_context_t {
  * what is callable from any thread and neither blocks nor is collective, such as `pld_world_abort`.
  */
 typedef int32_t (*pld_callback_fn)(const struct pld_task_context_t *context, void *user_data);
+
+/**
+ * When a rank had its part of a launch, in nanoseconds of `CLOCK_MONOTONIC`, which all processes of a host share.
+ */
+typedef struct pld_launch_time_t {
+  /**
+   * When it came to the launch.
+   */
+  int64_t begin_ns;
+  /**
+   * When its part was over; without host tasks, which come after all ranks.
+   */
+  int64_t end_ns;
+} pld_launch_time_t;
 
 /**
  * What an argument is: a value of `enum pld_arg_kind`.
@@ -1233,6 +1292,11 @@ typedef struct pld_compile_options_t {
    * says holds. Default as many as that program has.
    */
   uint64_t pool_bytes;
+  /**
+   * Other than 0: note when each rank begins and ends its part of a launch, for `pld_executable_time`. Costs a launch
+   * two looks at the clock a rank.
+   */
+  uint32_t timed;
 } pld_compile_options_t;
 
 /**
@@ -1266,11 +1330,6 @@ typedef struct pld_expand_options_t {
    */
   uint32_t unchecked;
 } pld_expand_options_t;
-
-/**
- * What an operand of a dispatch is: a value of `enum pld_operand_kind`.
- */
-typedef uint32_t pld_operand_kind_t;
 
 /**
  * An operand of a dispatch, made by `pld_of_tensor` or `pld_of_scalar`.
@@ -1487,6 +1546,17 @@ uint32_t pld_version(void);
  * The same as text, such as `0.1.0`. Never NULL, static. Local; callable from any thread.
  */
 PLD_API const char *pld_version_string(void);
+
+/**
+ * Writes, for people, what to send along with a question: the library's version, the CPUs and the instructions that it
+ * uses, each transport and why it cannot be used here, and every environment variable with its value, where that comes
+ * from, and what it means. Reads the environment. Local; callable from any thread.
+ *
+ * Errors: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_IO` if `write` returned other than 0.
+ */
+PLD_API
+pld_status_t pld_info(pld_write_fn write,
+                      void *user_data);
 
 /**
  * The size of one element in bytes; 0 for an unknown type. Local; callable from any thread.
@@ -2517,6 +2587,18 @@ void pld_dispatch(struct pld_program_t *p,
                   size_t nargs);
 
 /**
+ * Tells what a launch of the finished program is given. `nranks` is the number of ranks, or 0 if it is open. Local; any
+ * number of threads may do it at once.
+ *
+ * Errors: `PLD_ERR_INVALID_STATE` if the program is not finished, `PLD_ERR_INVALID_ARGUMENT`.
+ */
+PLD_API
+pld_status_t pld_program_params(const struct pld_program_t *p,
+                                uint32_t nranks,
+                                pld_param_fn callback,
+                                void *user_data);
+
+/**
  * A task of the open entry that is the engine's own function: once for each of `blocks` blocks (`PLD_INT(1)` for one).
  * It waits for other tasks, and they for it, by its `options` and by what `args` say is done with the tensors. A window
  * among them is this rank's memory. `PLD_CALLBACK_ARGS` writes the list.
@@ -2733,6 +2815,17 @@ pld_status_t pld_submit(pld_executable_t *x,
  */
 PLD_API
 pld_status_t pld_executable_reset(pld_executable_t *x);
+
+/**
+ * When `rank`, which is one that this process drives, had its part of the last launch; zeros before the first. The
+ * executable is compiled with `timed`, and nothing is launched meanwhile. Local, does not block.
+ *
+ * Errors: `PLD_ERR_INVALID_STATE` if it is not compiled so, `PLD_ERR_INVALID_ARGUMENT` if the rank is another process's.
+ */
+PLD_API
+pld_status_t pld_executable_time(pld_executable_t *x,
+                                 uint32_t rank,
+                                 struct pld_launch_time_t *out_time);
 
 /**
  * Frees an executable; NULL is ignored. Local. Nobody else may use it any more; runs of it may still be waited for and

@@ -8,6 +8,7 @@
 pub mod capi;
 pub mod check;
 pub mod codegen;
+pub mod environment;
 pub mod error;
 pub mod ir;
 pub mod kernels;

@@ -8,6 +8,7 @@ use std::path::Path;
 const NOUNS: &[&str] = &[
     "status",
     "version",
+    "info",
     "dtype",
     "program",
     "dim",
@@ -22,6 +23,7 @@ const NOUNS: &[&str] = &[
     "collective",
     "domain",
     "host",
+    "param",
     "callback",
     "log",
     "world",

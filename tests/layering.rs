@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 /// Each layer, and the layers that it may use besides itself.
 const LAYERS: &[(&str, &[&str])] = &[
     ("capi", &["runtime", "transport", "check", "passes", "verify", "ir", "error"]),
-    ("runtime", &["transport", "codegen", "passes", "verify", "ir", "random", "error"]),
-    ("transport", &["error"]),
+    ("runtime", &["transport", "codegen", "passes", "verify", "ir", "environment", "random", "error"]),
+    ("transport", &["environment", "error"]),
     ("check", &["passes", "verify", "ir", "random", "error"]),
     ("codegen", &["kernels", "passes", "verify", "ir", "error"]),
     ("kernels", &["ir", "error"]),
     ("passes", &["verify", "ir", "error"]),
     ("verify", &["ir", "error"]),
     ("ir", &["error"]),
+    ("environment", &[]),
     ("random", &[]),
     ("error", &[]),
 ];

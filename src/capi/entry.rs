@@ -41,6 +41,16 @@ pub(super) fn direction(raw: pld_direction_t) -> Option<Direction> {
     }
 }
 
+/// The number that stands for a direction.
+pub(super) fn number(direction: Direction) -> pld_direction_t {
+    let number = match direction {
+        Direction::In => pld_direction::PLD_IN,
+        Direction::Out => pld_direction::PLD_OUT,
+        Direction::InOut => pld_direction::PLD_INOUT,
+    };
+    number as pld_direction_t
+}
+
 /// Begins an entry: parameters first, then tasks. `pld_entry_end` ends it. Entries stand side by side, before the host
 /// driver.
 #[unsafe(no_mangle)]

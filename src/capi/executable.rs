@@ -53,6 +53,9 @@ pub struct pld_compile_options_t {
     /// Bytes of windows that the pool can take, each window rounded up to 64; what the first program that names the pool
     /// says holds. Default as many as that program has.
     pub pool_bytes: u64,
+    /// Other than 0: note when each rank begins and ends its part of a launch, for `pld_executable_time`. Costs a launch
+    /// two looks at the clock a rank.
+    pub timed: u32,
 }
 
 impl pld_compile_options_t {
@@ -63,6 +66,7 @@ impl pld_compile_options_t {
             unchecked: self.unchecked != 0,
             callbacks: p.functions.with(self.callbacks, self.ncallbacks)?,
             pool: pool.map(Into::into),
+            timed: self.timed != 0,
             pool_bytes: (self.pool_bytes != 0).then_some(self.pool_bytes as usize),
         })
     }
@@ -163,6 +167,35 @@ pub extern "C" fn pld_executable_reset(x: Executable) -> pld_status_t {
     guard::status(|| {
         let x = x.get("the executable")?;
         x.logged(x.executable.reset())
+    })
+}
+
+/// When a rank had its part of a launch, in nanoseconds of `CLOCK_MONOTONIC`, which all processes of a host share.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct pld_launch_time_t {
+    /// When it came to the launch.
+    pub begin_ns: i64,
+    /// When its part was over; without host tasks, which come after all ranks.
+    pub end_ns: i64,
+}
+
+/// When `rank`, which is one that this process drives, had its part of the last launch; zeros before the first. The
+/// executable is compiled with `timed`, and nothing is launched meanwhile. Local, does not block.
+///
+/// Errors: `PLD_ERR_INVALID_STATE` if it is not compiled so, `PLD_ERR_INVALID_ARGUMENT` if the rank is another process's.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_executable_time(
+    x: Executable,
+    rank: u32,
+    out_time: Option<&mut MaybeUninit<pld_launch_time_t>>,
+) -> pld_status_t {
+    guard::status(|| {
+        let x = x.get("the executable")?;
+        let out = out_time.ok_or_else(|| Error::invalid("out_time is NULL"))?;
+        let (begin, end) = x.executable.time(rank)?;
+        out.write(pld_launch_time_t { begin_ns: begin as i64, end_ns: end as i64 });
+        Ok(())
     })
 }
 

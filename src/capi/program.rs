@@ -305,7 +305,7 @@ pub extern "C" fn pld_program_expand(
 }
 
 /// Hands a text to the caller.
-fn put(
+pub(super) fn put(
     write: extern "C" fn(*const c_char, usize, *mut c_void) -> i32,
     user_data: *mut c_void,
     text: &str,

@@ -4,8 +4,7 @@ use super::Arg;
 use super::value::{Value, cast, encode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::extent::{ExtentData, Known};
-use crate::ir::program::Param;
-use crate::ir::{DType, Dim, Extent, Program, ScalarType};
+use crate::ir::{DType, Dim, Extent, Parameter, ParameterKind, Program, ScalarType};
 use crate::random::mix;
 
 /// The extent of a dimension that no given tensor binds.
@@ -64,7 +63,7 @@ pub struct GivenTensor<'a> {
 ///
 /// Errors: `InvalidArgument` if what is given is not what the host driver takes, `NoMemory`.
 pub fn inputs(program: &Program, nranks: u32, launches: u32, fill: Fill, seed: u64, given: &[Given]) -> Result<Inputs> {
-    let params = parameters(program);
+    let params = program.parameters();
     let sets = given.len().checked_div(params.len()).unwrap_or(0);
     if given.len() != sets * params.len() || !(sets <= 1 || sets == launches as usize) {
         return Err(wrong_count(&params, launches, given.len()));
@@ -90,44 +89,11 @@ pub fn inputs(program: &Program, nranks: u32, launches: u32, fill: Fill, seed: u
         for (index, param) in params.iter().enumerate() {
             let given = of_launch(launch).get(index).copied().unwrap_or(Given::Generated);
             let filler = Filler { fill, seed, launch, param: index };
-            let arg = param.arg(program, nranks, &inputs.dims, given, filler).map_err(|e| in_launch(launch, e))?;
+            let arg = arg(param, program, nranks, &inputs.dims, given, filler).map_err(|e| in_launch(launch, e))?;
             inputs.args.push(arg);
         }
     }
     Ok(inputs)
-}
-
-/// A parameter of the host driver.
-struct Parameter {
-    name: String,
-    kind: Kind,
-}
-
-enum Kind {
-    Tensor {
-        dtype: DType,
-        /// Without the rank axis.
-        shape: Vec<Extent>,
-        /// Sliced by rank.
-        ranked: bool,
-    },
-    Scalar(ScalarType),
-}
-
-fn parameters(program: &Program) -> Vec<Parameter> {
-    let Some(host) = &program.host else { return Vec::new() };
-    let parameter = |(index, param): (usize, &Param)| {
-        let (name, kind) = match *param {
-            Param::Scalar(s) => (&program.scalars[s].name, Kind::Scalar(program.scalars[s].ty)),
-            Param::Tensor(t) => {
-                let (data, ranked) = (&program.tensors[t], program.is_sliced(t));
-                let shape = data.shape.iter().skip(ranked.into()).copied().collect();
-                (&data.name, Kind::Tensor { dtype: data.dtype, shape, ranked })
-            }
-        };
-        Parameter { name: name.clone().unwrap_or_else(|| format!("#{index}")), kind }
-    };
-    host.params.iter().enumerate().map(parameter).collect()
 }
 
 /// The dynamic dimensions while they are bound.
@@ -140,9 +106,9 @@ struct Dims<'a> {
 impl Dims<'_> {
     /// Binds the dimensions that are extents of a given tensor.
     fn bind(&mut self, param: &Parameter, given: &Given) -> Result<()> {
-        let Kind::Tensor { shape, ranked, .. } = &param.kind else { return Ok(()) };
+        let ParameterKind::Tensor { shape, sliced, .. } = &param.kind else { return Ok(()) };
         match given {
-            Given::Tensor(tensor) => self.bind_shape(param, shape, (*ranked).into(), tensor.shape),
+            Given::Tensor(tensor) => self.bind_shape(param, shape, (*sliced).into(), tensor.shape),
             Given::Parts(parts) => parts.iter().try_for_each(|part| self.bind_shape(param, shape, 0, part.shape)),
             _ => Ok(()),
         }
@@ -179,115 +145,120 @@ impl Dims<'_> {
     }
 }
 
-impl Parameter {
-    /// The argument of one launch.
-    fn arg(&self, program: &Program, nranks: u32, dims: &[i64], given: Given, filler: Filler) -> Result<Arg> {
-        let (dtype, shape, ranked) = match &self.kind {
-            Kind::Scalar(ty) => return self.scalar(*ty, given, filler.launch).map(Arg::Bits),
-            Kind::Tensor { dtype, shape, ranked } => (*dtype, shape, *ranked),
+/// The argument of one launch.
+fn arg(param: &Parameter, program: &Program, nranks: u32, dims: &[i64], given: Given, filler: Filler) -> Result<Arg> {
+    let (dtype, shape, sliced) = match &param.kind {
+        ParameterKind::Scalar(ty) => return scalar(param, *ty, given, filler.launch).map(Arg::Bits),
+        ParameterKind::Tensor { dtype, shape, sliced, .. } => (*dtype, shape, *sliced),
+    };
+    let known = Known { world: Some(nranks.into()), dims };
+    let shape = shape.iter().map(|&extent| program.extents.eval(extent, known).filter(|&value| value >= 0));
+    let mut shape: Vec<i64> = shape.collect::<Option<_>>().ok_or_else(|| no_size(param))?;
+    if shape.is_empty() {
+        shape.push(1);
+    }
+    let sizes = shape.iter().map(|&extent| extent as usize);
+    let count = sizes.clone().try_fold(1usize, usize::checked_mul).ok_or_else(|| no_size(param))?;
+    let size = count.checked_mul(dtype.size() as usize).ok_or_else(|| no_size(param))?;
+    let ranks = if sliced { nranks as usize } else { 1 };
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    for rank in 0..ranks {
+        let given = match given {
+            Given::Generated => None,
+            Given::Tensor(tensor) => {
+                let leading = sliced.then_some(i64::from(nranks));
+                check(param, dtype, leading, &shape, size * ranks, &tensor)?;
+                tensor.bytes.map(|bytes| &bytes[rank * size..][..size])
+            }
+            Given::Parts(_) if !sliced => {
+                let message = format!("argument {} is a list of parts, but is not sliced by rank", param.name);
+                return Err(Error::invalid(message));
+            }
+            Given::Parts(given) if given.len() != ranks => {
+                let message = format!("argument {} has {} parts for {ranks} ranks", param.name, given.len());
+                return Err(Error::invalid(message));
+            }
+            Given::Parts(given) => {
+                check(param, dtype, None, &shape, size, &given[rank])?;
+                given[rank].bytes
+            }
+            Given::Int(_) | Given::Float(_) | Given::Bool(_) => {
+                return Err(Error::invalid(format!("argument {} is a scalar, not a {dtype} tensor", param.name)));
+            }
         };
-        let known = Known { world: Some(nranks.into()), dims };
-        let shape = shape.iter().map(|&extent| program.extents.eval(extent, known).filter(|&value| value >= 0));
-        let mut shape: Vec<i64> = shape.collect::<Option<_>>().ok_or_else(|| self.no_size())?;
-        if shape.is_empty() {
-            shape.push(1);
+        let mut part = Vec::new();
+        let full = |_| Error::new(ErrorKind::NoMemory, format!("argument {} has {size} bytes a rank", param.name));
+        part.try_reserve_exact(size).map_err(full)?;
+        match given {
+            Some(bytes) => part.extend_from_slice(bytes),
+            None => (0..count).for_each(|position| filler.element(dtype, rank, position, &mut part)),
         }
-        let sizes = shape.iter().map(|&extent| extent as usize);
-        let count = sizes.clone().try_fold(1usize, usize::checked_mul).ok_or_else(|| self.no_size())?;
-        let size = count.checked_mul(dtype.size() as usize).ok_or_else(|| self.no_size())?;
-        let ranks = if ranked { nranks as usize } else { 1 };
-        let mut parts: Vec<Vec<u8>> = Vec::new();
-        for rank in 0..ranks {
-            let given = match given {
-                Given::Generated => None,
-                Given::Tensor(tensor) => {
-                    let leading = ranked.then_some(i64::from(nranks));
-                    self.check(dtype, leading, &shape, size * ranks, &tensor)?;
-                    tensor.bytes.map(|bytes| &bytes[rank * size..][..size])
-                }
-                Given::Parts(_) if !ranked => {
-                    let message = format!("argument {} is a list of parts, but is not sliced by rank", self.name);
-                    return Err(Error::invalid(message));
-                }
-                Given::Parts(given) if given.len() != ranks => {
-                    let message = format!("argument {} has {} parts for {ranks} ranks", self.name, given.len());
-                    return Err(Error::invalid(message));
-                }
-                Given::Parts(given) => {
-                    self.check(dtype, None, &shape, size, &given[rank])?;
-                    given[rank].bytes
-                }
-                Given::Int(_) | Given::Float(_) | Given::Bool(_) => {
-                    return Err(Error::invalid(format!("argument {} is a scalar, not a {dtype} tensor", self.name)));
-                }
-            };
-            let mut part = Vec::new();
-            let full = |_| Error::new(ErrorKind::NoMemory, format!("argument {} has {size} bytes a rank", self.name));
-            part.try_reserve_exact(size).map_err(full)?;
-            match given {
-                Some(bytes) => part.extend_from_slice(bytes),
-                None => (0..count).for_each(|position| filler.element(dtype, rank, position, &mut part)),
-            }
-            parts.push(part);
-        }
-        Ok(if ranked { Arg::Ranked(parts) } else { Arg::Shared(parts.remove(0)) })
+        parts.push(part);
     }
+    Ok(if sliced { Arg::Ranked(parts) } else { Arg::Shared(parts.remove(0)) })
+}
 
-    /// A given tensor is what the parameter takes.
-    fn check(&self, dtype: DType, leading: Option<i64>, shape: &[i64], size: usize, given: &GivenTensor) -> Result<()> {
-        let name = &self.name;
-        if given.dtype != dtype {
-            return Err(Error::invalid(format!("argument {name} is {}, not {dtype}", given.dtype)));
-        }
-        let right: Vec<i64> = leading.into_iter().chain(shape.iter().copied()).collect();
-        if given.shape.len() != right.len() {
-            let axis = if leading.is_some() { ", the rank axis first" } else { "" };
-            let message = format!("argument {name} has {} dimensions, not {}{axis}", given.shape.len(), right.len());
-            return Err(Error::invalid(message));
-        }
-        if let Some(axis) = (0..right.len()).find(|&axis| given.shape[axis] != right[axis]) {
-            return Err(wrong_extent(self, axis, given.shape[axis], &right[axis].to_string()));
-        }
-        match given.bytes {
-            Some(bytes) if bytes.len() != size => {
-                Err(Error::invalid(format!("argument {name} has {} bytes, not {size}", bytes.len())))
-            }
-            _ => Ok(()),
-        }
+/// A given tensor is what the parameter takes.
+fn check(
+    param: &Parameter,
+    dtype: DType,
+    leading: Option<i64>,
+    shape: &[i64],
+    size: usize,
+    given: &GivenTensor,
+) -> Result<()> {
+    let name = &param.name;
+    if given.dtype != dtype {
+        return Err(Error::invalid(format!("argument {name} is {}, not {dtype}", given.dtype)));
     }
+    let right: Vec<i64> = leading.into_iter().chain(shape.iter().copied()).collect();
+    if given.shape.len() != right.len() {
+        let axis = if leading.is_some() { ", the rank axis first" } else { "" };
+        let message = format!("argument {name} has {} dimensions, not {}{axis}", given.shape.len(), right.len());
+        return Err(Error::invalid(message));
+    }
+    if let Some(axis) = (0..right.len()).find(|&axis| given.shape[axis] != right[axis]) {
+        return Err(wrong_extent(param, axis, given.shape[axis], &right[axis].to_string()));
+    }
+    match given.bytes {
+        Some(bytes) if bytes.len() != size => {
+            Err(Error::invalid(format!("argument {name} has {} bytes, not {size}", bytes.len())))
+        }
+        _ => Ok(()),
+    }
+}
 
-    fn scalar(&self, ty: ScalarType, given: Given, launch: u32) -> Result<u64> {
-        let name = &self.name;
-        let wrong = |given: &str| Err(Error::invalid(format!("argument {name} is {given}, not an {ty}")));
-        match (ty, given) {
-            (ScalarType::I32 | ScalarType::I64, Given::Generated) => Ok(u64::from(launch) + 1),
-            (ScalarType::F32, Given::Generated) => Ok(u64::from(1f32.to_bits())),
-            (ScalarType::Bool, Given::Generated) => Ok(1),
-            (ScalarType::I32, Given::Int(value)) => match i32::try_from(value) {
-                Ok(value) => Ok(u64::from(value as u32)),
-                Err(_) => Err(Error::invalid(format!("argument {name} is {value}, which is no i32"))),
-            },
-            (ScalarType::I64, Given::Int(value)) => Ok(value as u64),
-            (ScalarType::F32, Given::Float(value)) => {
-                let single = value as f32;
-                if single.is_infinite() && value.is_finite() {
-                    return Err(Error::invalid(format!("argument {name} is {value:e}, which is no f32")));
-                }
-                Ok(u64::from(single.to_bits()))
+fn scalar(param: &Parameter, ty: ScalarType, given: Given, launch: u32) -> Result<u64> {
+    let name = &param.name;
+    let wrong = |given: &str| Err(Error::invalid(format!("argument {name} is {given}, not an {ty}")));
+    match (ty, given) {
+        (ScalarType::I32 | ScalarType::I64, Given::Generated) => Ok(u64::from(launch) + 1),
+        (ScalarType::F32, Given::Generated) => Ok(u64::from(1f32.to_bits())),
+        (ScalarType::Bool, Given::Generated) => Ok(1),
+        (ScalarType::I32, Given::Int(value)) => match i32::try_from(value) {
+            Ok(value) => Ok(u64::from(value as u32)),
+            Err(_) => Err(Error::invalid(format!("argument {name} is {value}, which is no i32"))),
+        },
+        (ScalarType::I64, Given::Int(value)) => Ok(value as u64),
+        (ScalarType::F32, Given::Float(value)) => {
+            let single = value as f32;
+            if single.is_infinite() && value.is_finite() {
+                return Err(Error::invalid(format!("argument {name} is {value:e}, which is no f32")));
             }
-            (ScalarType::Bool, Given::Bool(value)) => Ok(value.into()),
-            (_, Given::Int(value)) => wrong(&format!("the integer {value}")),
-            (_, Given::Float(value)) => wrong(&format!("the float {value}")),
-            (_, Given::Bool(value)) => wrong(&value.to_string()),
-            (_, Given::Tensor(_) | Given::Parts(_)) => wrong("a tensor"),
+            Ok(u64::from(single.to_bits()))
         }
+        (ScalarType::Bool, Given::Bool(value)) => Ok(value.into()),
+        (_, Given::Int(value)) => wrong(&format!("the integer {value}")),
+        (_, Given::Float(value)) => wrong(&format!("the float {value}")),
+        (_, Given::Bool(value)) => wrong(&value.to_string()),
+        (_, Given::Tensor(_) | Given::Parts(_)) => wrong("a tensor"),
     }
+}
 
-    fn no_size(&self) -> Error {
-        let message =
-            format!("argument {} has no size, with {UNBOUND_EXTENT} for every dimension that is not bound", self.name);
-        Error::invalid(message)
-    }
+fn no_size(param: &Parameter) -> Error {
+    let message =
+        format!("argument {} has no size, with {UNBOUND_EXTENT} for every dimension that is not bound", param.name);
+    Error::invalid(message)
 }
 
 fn wrong_count(params: &[Parameter], launches: u32, given: usize) -> Error {

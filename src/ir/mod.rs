@@ -16,6 +16,7 @@ pub mod extent;
 pub mod fault;
 mod lex;
 pub mod op;
+pub mod parameters;
 pub mod parse;
 pub mod print;
 pub mod program;
@@ -31,6 +32,7 @@ pub use fault::FaultKind;
 pub use op::{
     CallbackArg, Expr, Grid, OpKind, Operand, PeerRange, Predicate, Region, Staging, TaskOptions, TileOrScalar,
 };
+pub use parameters::{Parameter, ParameterKind};
 pub use program::{Loc, Program};
 pub use types::{
     Atomic, BinaryOp, Combine, DType, Direction, Mode, NotifyOp, ReduceAxis, ReduceOp, ScalarType, TileOp, UnaryOp,

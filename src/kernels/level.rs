@@ -31,6 +31,19 @@ impl Level {
         Level::Avx512,
     ];
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Portable if cfg!(target_arch = "x86_64") => "SSE2",
+            Level::Portable if cfg!(target_arch = "aarch64") => "NEON",
+            Level::Portable => "any CPU",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => "AVX-512",
+        }
+    }
+
     /// Whether this CPU, and its operating system, can run it.
     pub fn available(self) -> bool {
         match self {

@@ -11,8 +11,8 @@ use super::resident::Resident;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::builder::MAX_RANK;
 use crate::ir::extent::{ExtentData, Extents, Known};
-use crate::ir::program::{Param, TensorDef};
-use crate::ir::{CallbackArg, DType, Dim, Direction, Extent, OpKind, Program, ScalarType};
+use crate::ir::program::TensorDef;
+use crate::ir::{self, CallbackArg, DType, Dim, Direction, Extent, OpKind, ParameterKind, Program, ScalarType};
 
 /// One argument of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -143,6 +143,23 @@ unsafe impl Send for WorldAddress {}
 // SAFETY: as above.
 unsafe impl Sync for WorldAddress {}
 
+/// The tensors among the parameters of `program` that tasks on the host use, by number.
+fn whole(program: &Program) -> HashSet<usize> {
+    let mut whole = HashSet::new();
+    let Some(host) = &program.host else { return whole };
+    program.walk(host.body, &mut |op| {
+        let OpKind::HostTask { args, .. } = &program.ops[op].kind else { return };
+        for arg in args {
+            if let CallbackArg::Tensor(tensor, _) = *arg
+                && let TensorDef::HostParam(index, _) = program.tensors[tensor].def
+            {
+                whole.insert(index as usize);
+            }
+        }
+    });
+    whole
+}
+
 /// A dimension that no argument has bound yet; extents are not negative.
 const UNBOUND: i64 = -1;
 
@@ -151,39 +168,22 @@ impl Signature {
     pub(super) fn new(program: &Program, core: &Core) -> Result<Self> {
         let (nranks, rank) = (core.nranks, core.rank);
         let extents = program.extents.clone();
-        let (mut params, mut sliced, mut whole) = (Vec::new(), HashSet::new(), HashSet::new());
-        if let Some(host) = &program.host {
-            program.walk(host.body, &mut |op| match &program.ops[op].kind {
-                OpKind::SliceRank { src, .. } => _ = sliced.insert(*src),
-                OpKind::HostTask { args, .. } => whole.extend(args.iter().filter_map(|arg| match *arg {
-                    CallbackArg::Tensor(tensor, _) => Some(tensor),
-                    CallbackArg::Scalar(_) => None,
-                })),
-                _ => {}
-            });
-            for (index, &param) in host.params.iter().enumerate() {
-                let unnamed = || format!("#{index}");
-                params.push(match param {
-                    Param::Scalar(s) => {
-                        let data = &program.scalars[s];
-                        Parameter { name: data.name.clone().unwrap_or_else(unnamed), kind: Kind::Scalar(data.ty) }
+        let whole = whole(program);
+        let parameter = |(index, parameter): (usize, ir::Parameter)| {
+            let kind = match parameter.kind {
+                ParameterKind::Scalar(ty) => Kind::Scalar(ty),
+                ParameterKind::Tensor { dtype, direction, sliced, shape } => {
+                    let mut shape: Vec<Size> = shape.into_iter().map(|e| Size::new(&extents, e, nranks)).collect();
+                    if shape.is_empty() {
+                        shape.push(Size::Fixed(1));
                     }
-                    Param::Tensor(t) => {
-                        let data = &program.tensors[t];
-                        let ranked = sliced.contains(&t);
-                        let mut shape: Vec<Size> =
-                            data.shape.iter().skip(ranked as usize).map(|&e| Size::new(&extents, e, nranks)).collect();
-                        if shape.is_empty() {
-                            shape.push(Size::Fixed(1));
-                        }
-                        let written = matches!(data.def, TensorDef::HostParam(_, Direction::Out | Direction::InOut));
-                        let whole = whole.contains(&t);
-                        let kind = Kind::Tensor { dtype: data.dtype, shape, ranked, whole, written };
-                        Parameter { name: data.name.clone().unwrap_or_else(unnamed), kind }
-                    }
-                });
-            }
-        }
+                    let (whole, written) = (whole.contains(&index), direction != Direction::In);
+                    Kind::Tensor { dtype, shape, ranked: sliced, whole, written }
+                }
+            };
+            Parameter { name: parameter.name, kind }
+        };
+        let params = program.parameters().into_iter().enumerate().map(parameter).collect();
         let signature = Self { params, extents, nranks, rank, world: WorldAddress(core) };
         signature.check_dims()?;
         Ok(signature)

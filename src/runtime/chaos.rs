@@ -3,17 +3,14 @@
 //! What is drawn depends on the seed, the rank, the launch and how often the rank has drawn in it; when anything happens
 //! depends on the machine. Time that ranks are held up is limited, so that waits do not run into their time-out.
 
-use std::env;
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{sleep, yield_now};
 use std::time::{Duration, Instant};
 
+use crate::environment::CHAOS;
 use crate::error::{Error, Result};
 use crate::random::mix;
-
-/// Seed of worlds whose options have none.
-const VARIABLE: &str = "PLD_CHAOS";
 
 /// Longest time that a rank is held up in a launch.
 const LONGEST: Duration = Duration::from_millis(100);
@@ -29,13 +26,13 @@ const YIELDS: u64 = 16;
 
 /// The seed that a world has: its option, else what the environment says; 0 is none.
 pub(super) fn seed(option: u64) -> Result<u64> {
-    if option == 0 { from_environment(env::var_os(VARIABLE).as_deref()) } else { Ok(option) }
+    if option == 0 { from_environment(CHAOS.read().as_deref()) } else { Ok(option) }
 }
 
 fn from_environment(value: Option<&OsStr>) -> Result<u64> {
     let Some(value) = value else { return Ok(0) };
     let seed = value.to_str().and_then(|text| text.trim().parse().ok());
-    seed.ok_or_else(|| Error::invalid(format!("{VARIABLE} is {value:?}, not a seed: a whole number, 0 for none")))
+    seed.ok_or_else(|| Error::invalid(format!("{} is {value:?}, not a seed: a whole number, 0 for none", CHAOS.name)))
 }
 
 /// What draws are for. Each kind is a sequence of its own, since how often some happen depends on timing.
@@ -187,7 +184,7 @@ mod tests {
         assert_eq!(from_environment(None), Ok(0));
         assert_eq!(seed("0"), Ok(0));
         assert_eq!(seed(" 18446744073709551615 "), Ok(u64::MAX));
-        for bad in ["", "x", "-1", "1.5", "0x10", "18446744073709551616"] {
+        for bad in ["x", "-1", "1.5", "0x10", "18446744073709551616"] {
             let error = seed(bad).unwrap_err();
             assert_eq!(error.message, format!("PLD_CHAOS is {bad:?}, not a seed: a whole number, 0 for none"));
         }

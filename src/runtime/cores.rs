@@ -25,6 +25,11 @@ pub(super) fn shared_cores(transport: &dyn Transport, deadline: Instant) -> Resu
     }
 }
 
+/// Number of CPUs that this process may use.
+pub(super) fn own_cores() -> usize {
+    own_mask().iter().map(|cpus| cpus.count_ones() as usize).sum()
+}
+
 fn own_mask() -> Mask {
     let mut mask: Mask = [0; _];
     if let Ok(set) = sched_getaffinity(None) {

@@ -12,6 +12,7 @@ use super::cells::Cells;
 use super::core::Core;
 use super::hooks;
 use super::recovery::{Message, Step, Topic};
+use super::time::LaunchTime;
 use super::windows::Windows;
 use super::world::World;
 use crate::codegen::cpu::abi::{Driver, Hooks};
@@ -37,6 +38,8 @@ pub struct CompileOptions {
     /// The pool that its windows lie in: persistent memory that lives as long as the world. Windows of one name are the
     /// same in all programs of a pool.
     pub pool: Option<String>,
+    /// Note when each rank begins and ends its part of a launch, see [`Executable::time`].
+    pub timed: bool,
     /// Bytes of windows that the pool can take; the first program that names the pool says it. None for as many as that
     /// program has.
     pub pool_bytes: Option<usize>,
@@ -74,6 +77,8 @@ pub(super) struct Image {
     pub(super) callbacks: Box<[(CString, Callback)]>,
     /// Tile memory of each rank that this process drives.
     pub(super) scratch: Box<[Aligned]>,
+    /// When each of them had its part of the last launch; none unless it is wanted.
+    pub(super) times: Box<[LaunchTime]>,
     /// Arguments of launches, for the holder of the world's turn.
     pub(super) table: UnsafeCell<Table>,
 }
@@ -179,6 +184,11 @@ impl Executable {
             signature,
             callbacks,
             scratch,
+            times: if options.timed {
+                core.local.clone().map(|_| LaunchTime::default()).collect()
+            } else {
+                Box::default()
+            },
         });
         Ok(Arc::new(Executable { image, world: world.clone() }))
     }

@@ -127,6 +127,10 @@ fn frame(context: &Context, table: &Table, live: u64) -> Frame {
 
 fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     let (board, windows) = (&*core.board, &image.windows);
+    let time = image.times.get((rank - core.local.start) as usize);
+    if let Some(time) = time {
+        time.begin();
+    }
     let control = board.control(rank);
     control.begin(image.id, launch);
     let tasks = core.tasks(rank);
@@ -155,6 +159,9 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
         tasks.end(&context);
     }
     control.end();
+    if let Some(time) = time {
+        time.end();
+    }
 }
 
 /// Waits for the progress of peers; false if the launch fails first.

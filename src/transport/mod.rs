@@ -28,6 +28,11 @@ pub const MAX_RANKS: u32 = 4096;
 /// Parts of this size and more are laid out for huge pages.
 const HUGE_PAGE: usize = 2 << 20;
 
+/// The transports by name, and for each whether it can be used here: an error says why not.
+pub fn availability() -> Vec<(&'static str, Result<()>)> {
+    vec![("thread", Ok(())), ("shm", shm::check_available())]
+}
+
 /// What every transport can do.
 pub trait Transport: Send + Sync {
     /// Its name: `thread`, `shm`.

@@ -9,7 +9,7 @@ struct text {
   size_t size;
 };
 
-static int32_t append(const char *text, size_t size, void *user_data) {
+static inline int32_t append(const char *text, size_t size, void *user_data) {
   struct text *all = (struct text *)user_data;
   CHECK(all->size + size < sizeof all->bytes);
   memcpy(all->bytes + all->size, text, size);
@@ -18,7 +18,7 @@ static int32_t append(const char *text, size_t size, void *user_data) {
   return 0;
 }
 
-static struct text *printed(const pld_program_t *p) {
+static inline struct text *printed(const pld_program_t *p) {
   struct text *t = (struct text *)calloc(1, sizeof *t);
   CHECK(t != NULL);
   CHECK_OK(pld_program_print(p, append, t));

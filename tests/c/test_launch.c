@@ -152,6 +152,45 @@ static void not_finished(void) {
   pld_world_destroy(world);
 }
 
+/* Times are those of the last launch, and of ranks that are here. */
+static void timed(void) {
+  float in[2][1][8] = {{{0}}}, out[2][1][8];
+  pld_program_t *p = test_shift_finished(8);
+  pld_world_t *world = test_world(2, 0);
+  pld_compile_options_t options;
+  pld_executable_t *x = NULL, *untimed = NULL;
+  pld_launch_time_t time = {1, 1}, last[2] = {{0, 0}, {0, 0}};
+  pld_arg_t args[3];
+  uint32_t launch, r;
+  CHECK_OK(pld_compile_options_init(&options, sizeof options));
+  options.timed = 1;
+  CHECK_OK(pld_compile(p, world, &options, &x));
+  CHECK_OK(pld_compile(p, world, NULL, &untimed));
+  args[0] = pld_arg_tensor(in, PLD_DTYPE_F32, PLD_DIMS(2, 1, 8));
+  args[1] = pld_arg_tensor(out, PLD_DTYPE_F32, PLD_DIMS(2, 1, 8));
+  args[2] = pld_arg_float(1);
+  CHECK_OK(pld_executable_time(x, 1, &time));
+  CHECK(time.begin_ns == 0 && time.end_ns == 0);
+  for (launch = 0; launch < 10; launch++) {
+    CHECK_OK(pld_launch(x, args, 3));
+    for (r = 0; r < 2; r++) {
+      CHECK_OK(pld_executable_time(x, r, &time));
+      CHECK(last[r].end_ns <= time.begin_ns && time.begin_ns < time.end_ns);
+      last[r] = time;
+    }
+    /* Each waits for the other's row. */
+    CHECK(last[0].begin_ns < last[1].end_ns && last[1].begin_ns < last[0].end_ns);
+  }
+  CHECK_STATUS(PLD_ERR_INVALID_ARGUMENT, pld_executable_time(x, 2, &time));
+  CHECK_STATUS(PLD_ERR_INVALID_ARGUMENT, pld_executable_time(x, 0, NULL));
+  CHECK_STATUS(PLD_ERR_INVALID_STATE, pld_executable_time(untimed, 0, &time));
+  CHECK_ERROR("'shift'");
+  pld_executable_destroy(x);
+  pld_executable_destroy(untimed);
+  pld_program_destroy(p);
+  pld_world_destroy(world);
+}
+
 int main(void) {
   test_deadline(120);
   shift(1, 5, 0);
@@ -163,5 +202,6 @@ int main(void) {
   out_of_bounds();
   any_order();
   not_finished();
+  timed();
   return 0;
 }

@@ -141,6 +141,7 @@ int main(void) {
     INVALID(pld_submit(NULL, NULL, 0, &run));
     INVALID(pld_submit(NULL, NULL, 0, NULL));
     INVALID(pld_executable_reset(NULL));
+    INVALID(pld_executable_time(NULL, 0, NULL));
     CHECK(executable == NULL && run == NULL);
   }
   pld_executable_destroy(NULL);

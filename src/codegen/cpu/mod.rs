@@ -36,6 +36,12 @@ pub use code::{Binding, Code, FunctionCode, Site, SiteOperand, TaskAccess, TaskC
 
 use crate::error::Result;
 use crate::ir::Program;
+use crate::kernels::kernels;
+
+/// The instructions that code for this CPU uses in its inner loops.
+pub fn instructions() -> &'static str {
+    kernels().level().name()
+}
 
 /// Compiles a verified program.
 pub fn compile(program: &Program, binding: &Binding, hooks: &abi::Hooks) -> Result<Code> {

@@ -8,10 +8,11 @@ use std::time::SystemTime;
 
 use rustix::process::geteuid;
 
+use super::AllGather;
 use super::launcher::{directory, socket_name};
 use super::place::Place;
 use super::wire::{Put, Reader, decode_error, encode_error};
-use super::{AllGather, environment};
+use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Size of a card: that of a path of the kernel's limit would be too much for some engines' stores.
@@ -80,7 +81,7 @@ pub fn agree_on_place(all_gather: &AllGather, rank: u32, nranks: u32) -> Result<
 /// A socket that nobody else has thought of, in our directory.
 fn host_place(nranks: u32) -> Result<Place> {
     let unique = format!("process {} at {:?}", std::process::id(), SystemTime::now());
-    let dir = directory(&environment);
+    let dir = directory(&environment::read);
     Place::private(&std::path::absolute(&dir).unwrap_or(dir), socket_name(&unique, nranks).as_ref())
 }
 

@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use rustix::process::geteuid;
 
 use super::place::{PREFIX, SUFFIX, is_private_directory};
+use crate::environment::{DIR, JOB, RANK, WORLD_SIZE};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The environment without empty variables, or a made-up one.
@@ -42,7 +43,7 @@ struct Launcher {
 }
 
 const LAUNCHERS: [Launcher; 5] = [
-    Launcher { name: "PLD_RANK", rank: "PLD_RANK", nranks: "PLD_WORLD_SIZE", local: None, nodes: &[], job: &[] },
+    Launcher { name: RANK.name, rank: RANK.name, nranks: WORLD_SIZE.name, local: None, nodes: &[], job: &[] },
     Launcher {
         name: "torchrun",
         rank: "RANK",
@@ -77,9 +78,6 @@ const LAUNCHERS: [Launcher; 5] = [
     },
 ];
 
-/// Names the job, whoever started it.
-const JOB: &str = "PLD_JOB";
-
 /// What the environment says.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Assignment {
@@ -96,7 +94,7 @@ pub fn assignment(env: Environment<'_>, rank: Option<u32>, nranks: Option<u32>) 
     let launcher = LAUNCHERS.iter().find(|launcher| {
         let present = [launcher.rank, launcher.nranks].map(|name| env(name).is_some());
         // `RANK` alone may be anybody's; our own variables are a mistake if one is missing.
-        if launcher.rank == "PLD_RANK" { present.contains(&true) } else { present == [true, true] }
+        if launcher.rank == RANK.name { present.contains(&true) } else { present == [true, true] }
     });
     let (rank, nranks) = match (rank, nranks, launcher) {
         (Some(rank), Some(nranks), _) => (rank, nranks),
@@ -119,7 +117,7 @@ pub fn assignment(env: Environment<'_>, rank: Option<u32>, nranks: Option<u32>) 
         let values = names.iter().filter_map(|name| Some(format!("{name}={}", env(name)?.to_string_lossy())));
         values.collect::<Vec<_>>().join(" ")
     };
-    let own = named(&[JOB]);
+    let own = named(&[JOB.name]);
     let jobs = [own, launcher.map_or(String::new(), |launcher| named(launcher.job))];
     let named = jobs.into_iter().find(|job| !job.is_empty());
     let by_ancestor = named.is_none();
@@ -190,7 +188,7 @@ pub fn directory(env: Environment<'_>) -> PathBuf {
     let set = |name| env(name).map(PathBuf::from);
     // `su` and containers leave other users' directories, or none, behind this variable.
     let session = || set("XDG_RUNTIME_DIR").filter(|dir| is_private_directory(dir));
-    set("PLD_DIR").or_else(session).unwrap_or_else(|| format!("/tmp/pld-{}", geteuid().as_raw()).into())
+    set(DIR.name).or_else(session).unwrap_or_else(|| format!("/tmp/pld-{}", geteuid().as_raw()).into())
 }
 
 /// Name of the socket of a job's world. Worlds of different sizes have different names, so that a rank of the next one

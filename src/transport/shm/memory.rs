@@ -92,18 +92,28 @@ fn decode_need(body: &[u8]) -> Result<(u64, Vec<Limit>)> {
 pub fn create(bytes: usize) -> Result<OwnedFd> {
     let size = file_size(bytes)?;
     space::check_file(size)?;
+    let file = anonymous_file()?;
+    retry(|| ftruncate(&file, size)).map_err(|e| Error::io(format!("setting the size of {size} bytes"), e))?;
+    reserve(&file, size)?;
+    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+        .map_err(|e| Error::io("sealing memory", e))?;
+    Ok(file)
+}
+
+/// An empty file without a name.
+fn anonymous_file() -> Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 do not know the flag; later ones may be set up to insist on it.
     let file = match memfd_create("pld", flags | MemfdFlags::NOEXEC_SEAL) {
         Err(Errno::INVAL) => memfd_create("pld", flags),
         result => result,
     };
-    let file = file.map_err(|e| Error::io("memfd_create", e))?;
-    retry(|| ftruncate(&file, size)).map_err(|e| Error::io(format!("setting the size of {size} bytes"), e))?;
-    reserve(&file, size)?;
-    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
-        .map_err(|e| Error::io("sealing memory", e))?;
-    Ok(file)
+    file.map_err(|e| Error::io("memfd_create", e))
+}
+
+/// An error if the kernel gives no memory that processes can share.
+pub fn check_available() -> Result<()> {
+    anonymous_file().map(drop)
 }
 
 /// Takes the pages now, in steps that get through between two signals.

@@ -11,7 +11,6 @@ mod place;
 mod star;
 mod wire;
 
-use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -24,6 +23,7 @@ use self::liveness::Roster;
 use self::place::Place;
 use self::star::{Part, Star};
 use super::{MAX_MESSAGE, MAX_RANKS, Memory, Transport};
+use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The engine's own all-gather: sends the first slice to all ranks and fills the second with everyone's, by rank.
@@ -82,7 +82,7 @@ impl ShmTransport {
     pub fn join(options: &ShmOptions) -> Result<Self> {
         let (place, rank, nranks, hint) = match &options.bootstrap {
             Bootstrap::Env => {
-                let env: launcher::Environment<'_> = &environment;
+                let env: launcher::Environment<'_> = &environment::read;
                 let assignment = launcher::assignment(env, options.rank, options.nranks)?;
                 let nranks = in_range(assignment.nranks)?;
                 let place = || {
@@ -115,9 +115,10 @@ impl ShmTransport {
     }
 }
 
-/// A variable that is set to something.
-fn environment(name: &str) -> Option<OsString> {
-    std::env::var_os(name).filter(|value| !value.is_empty())
+/// An error if no world of processes can be made here.
+pub fn check_available() -> Result<()> {
+    memory::check_available()?;
+    place::check_directory(&launcher::directory(&environment::read))
 }
 
 fn explicit(options: &ShmOptions) -> Result<(u32, u32)> {

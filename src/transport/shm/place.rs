@@ -277,6 +277,11 @@ fn private_directory(path: &Path) -> Result<OwnedFd> {
     Ok(dir)
 }
 
+/// An error if `path` is there and would not do as a [`Place::private`] directory.
+pub fn check_directory(path: &Path) -> Result<()> {
+    if path.symlink_metadata().is_ok() { private_directory(path).map(drop) } else { Ok(()) }
+}
+
 /// Whether `path` would do as a [`Place::private`] directory, without making it.
 pub fn is_private_directory(path: &Path) -> bool {
     let suits = |meta: std::fs::Metadata| meta.is_dir() && meta.uid() == geteuid().as_raw() && meta.mode() & 0o077 == 0;
