@@ -8,6 +8,7 @@
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/engine                              two ranks, threads of this process
  *   build/examples/engine --ranks 4 --processes        four ranks, a process each
+ *   build/examples/engine --trace engine.trace         writes what its ranks do when, for Perfetto
  *   build/examples/engine --check                      what a unit test of the engine does
  */
 #include "exchange.h"
@@ -345,12 +346,14 @@ int main(int argc, char **argv) {
       processes = 1;
     } else if (strcmp(argv[i], "--check") == 0) {
       return check_layers(&engine);
+    } else if (strcmp(argv[i], "--trace") == 0 && i + 1 < argc) {
+      options.trace = argv[++i];
     } else if (strcmp(argv[i], "--ranks") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0) {
       options.nranks = (uint32_t)atoi(argv[++i]);
     } else if (strcmp(argv[i], "--cores") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0) {
       options.cores_per_rank = (uint32_t)atoi(argv[++i]);
     } else {
-      fprintf(stderr, "usage: engine [--ranks N] [--cores N] [--processes | --check]\n");
+      fprintf(stderr, "usage: engine [--ranks N] [--cores N] [--trace FILE] [--processes | --check]\n");
       return 2;
     }
   }
