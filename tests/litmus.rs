@@ -29,7 +29,7 @@ const RANDOM: u64 = 200;
 const SHAKEN: u64 = 12;
 const ROUNDS: u32 = 25;
 
-/// What a test begins with instead of a value.
+/// What stands in `seen` before somebody writes there.
 const UNSEEN: i32 = -1;
 
 /// How a row says that the ranks wait for ever.
@@ -102,16 +102,23 @@ impl Litmus {
             (rank.parse().expect("a rank"), element.parse().expect("an element"))
         });
         let columns = columns.collect();
-        let (mut allowed, mut possible) = (BTreeSet::new(), BTreeSet::new());
+        let (mut allowed, mut possible, mut forbidden) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        let mut is_only = false;
         for row in table.skip(1) {
             let (verdict, values) = row.split_last().expect("a cell");
             match verdict.split(':').next() {
                 Some("allowed" | "always") => allowed.extend(outcomes(values)),
                 Some("possible") => possible.extend(outcomes(values)),
-                Some("forbidden") => {}
+                Some("forbidden") => forbidden.extend(outcomes(values)),
                 _ => panic!("{name}: {verdict:?} is no verdict"),
             }
+            is_only |= *verdict == "always";
         }
+        assert!(
+            forbidden.iter().all(|no| !allowed.contains(no) && !possible.contains(no)),
+            "{name}: forbidden or not?"
+        );
+        assert!(!is_only || allowed.len() == 1 && possible.is_empty(), "{name}: always, or not?");
         let said = rest.split_once("\nCheck: ").unwrap_or_else(|| panic!("{name}: what does a check say?")).1;
         let said = said.split_once(".\n").expect("a sentence").0;
         let (host, npu) = said.split_once("; for an NPU ").unwrap_or((said, said));
