@@ -15,7 +15,7 @@ CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
 RUSTDOC := --document-private-items -D warnings -A rustdoc::private_intra_doc_links
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench bench-peers tune docs bless setup package lint test-rust test-loom test-c test-valgrind test-docs
+.PHONY: demo test bench bench-peers tune docs bless setup package lint test-rust test-loom test-c test-cpp test-valgrind test-docs
 
 demo: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
@@ -25,7 +25,7 @@ demo: package
 	target/examples/allreduce --ranks 2 --processes
 	target/examples/allreduce --ranks 4 --processes
 
-test: lint test-rust test-loom test-c test-valgrind test-docs
+test: lint test-rust test-loom test-c test-cpp test-valgrind test-docs
 	@echo "all tests passed"
 
 setup:
@@ -57,6 +57,18 @@ test-c: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
 	cmake --build target/examples -j $(JOBS)
 	ctest --test-dir target/examples --output-on-failure
+
+# The C++ layer, likewise, with two compilers.
+test-cpp: package
+	scripts/setup.sh clang++
+	for compiler in g++ clang++; do \
+	  cmake -S tests/cpp -B target/tests-cpp/$$compiler -DCMAKE_CXX_COMPILER=$$compiler -DCMAKE_PREFIX_PATH=$(PREFIX) >/dev/null && \
+	  cmake --build target/tests-cpp/$$compiler -j $(JOBS) >/dev/null && \
+	  ctest --test-dir target/tests-cpp/$$compiler --output-on-failure || exit 1; \
+	done
+	cmake -S examples/cpp -B target/examples-cpp $(CONSUME) >/dev/null
+	cmake --build target/examples-cpp -j $(JOBS) >/dev/null
+	ctest --test-dir target/examples-cpp --output-on-failure
 
 test-valgrind: test-c
 	ctest --test-dir target/tests-c -T memcheck --output-on-failure

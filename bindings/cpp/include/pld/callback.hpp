@@ -82,7 +82,7 @@ class TaskContext {
   template <class T>
   Result<View<T>> try_tensor(std::size_t index) const noexcept {
     const pld_task_tensor_t *t = pld_context_tensor(raw_, index);
-    if (t == nullptr || t->dtype != pld::capi(dtype_of<T>())) return mismatch(index, t, pld::capi(dtype_of<T>()));
+    if (t == nullptr || t->dtype != pld::capi(dtype_of<T>())) return mismatch(index, t, dtype_of<T>());
     return View<T>(static_cast<T *>(t->data), {t->shape, t->ndims}, t->strides);
   }
 
@@ -103,14 +103,13 @@ class TaskContext {
   const pld_task_context_t *capi() const noexcept { return raw_; }
 
  private:
-  Error mismatch(std::size_t index, const pld_task_tensor_t *tensor, pld_dtype_t wanted) const {
-    std::string what = "'" + std::string(raw_->name) + "' is given " + std::to_string(raw_->ntensors) + " tensors";
+  Error mismatch(std::size_t index, const pld_task_tensor_t *tensor, DType wanted) const {
+    const std::string number = "number " + std::to_string(index), name = raw_->name;
     if (tensor != nullptr)
-      what += ", of which number " + std::to_string(index) + " has element type " + std::to_string(tensor->dtype) +
-              ", not " + std::to_string(wanted);
-    else
-      what += ", so there is no number " + std::to_string(index);
-    return Error(Status::invalid_argument, what);
+      return Error(Status::invalid_argument, "of the tensors of '" + name + "' " + number + " is " +
+                                                 pld::name(static_cast<DType>(tensor->dtype)) + ", not " + pld::name(wanted));
+    return Error(Status::invalid_argument,
+                 "'" + name + "' is given " + std::to_string(tensors()) + " tensors, and there is no " + number);
   }
 
   const pld_task_context_t *raw_;

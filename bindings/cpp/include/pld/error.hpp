@@ -63,12 +63,6 @@ inline std::string last_error() {
   return message;
 }
 
-/// The version of the library that runs, as `major * 10000 + minor * 100 + patch`; PLD_VERSION is the headers'.
-inline std::uint32_t version() noexcept { return pld_version(); }
-
-/// The same as text, such as `0.1.0`. Static.
-inline const char *version_string() noexcept { return pld_version_string(); }
-
 /// How bad a finding is.
 enum class Severity : pld_severity_t {
   warning = PLD_SEVERITY_WARNING,
@@ -173,11 +167,6 @@ inline void collect(const pld_diagnostic_t *diagnostic, void *user_data) noexcep
   guarded([&] { static_cast<std::vector<Diagnostic> *>(user_data)->emplace_back(*diagnostic); });
 }
 
-/// A pld_write_fn that collects text; `user_data` is a string.
-inline std::int32_t append(const char *text, std::size_t size, void *user_data) noexcept {
-  return guarded([&] { static_cast<std::string *>(user_data)->append(text, size); }) ? 0 : 1;
-}
-
 }  // namespace detail
 
 /// What a `try_` function returns that makes something: it, or the error.
@@ -221,6 +210,23 @@ class [[nodiscard]] Result {
   std::optional<Error> error_;
 };
 
+namespace detail {
+
+/// A pld_write_fn that collects text; `user_data` is a string.
+inline std::int32_t append(const char *text, std::size_t size, void *user_data) noexcept {
+  return guarded([&] { static_cast<std::string *>(user_data)->append(text, size); }) ? 0 : 1;
+}
+
+/// What `write(string)`, a call that is given `append`, writes.
+template <class Write>
+Result<std::string> written(Write &&write) noexcept {
+  std::string text;
+  const Status status = static_cast<Status>(write(&text));
+  if (status != Status::ok) return Error::last(status);
+  return text;
+}
+
+}  // namespace detail
 }  // namespace pld
 
 #endif

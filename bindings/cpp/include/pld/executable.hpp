@@ -14,6 +14,7 @@
 #include <pld/world.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -55,6 +56,16 @@ struct CompileOptions {
   std::string pool;
   /// Bytes of windows that the pool can take; default as many as the first program has.
   std::uint64_t pool_bytes = 0;
+  /// Note when each rank begins and ends its part of a launch, for Executable::time.
+  bool timed = false;
+};
+
+/// When a rank had its part of a launch, by the clock of std::chrono::steady_clock, which all processes of a host share.
+struct LaunchTime {
+  /// When it came to the launch.
+  std::chrono::nanoseconds begin;
+  /// When its part was over; without host tasks, which come after all ranks.
+  std::chrono::nanoseconds end;
 };
 
 /// A program compiled for a world. Any number of threads may use it, but a world is used by one call at a time.
@@ -94,6 +105,15 @@ class Executable : public Handle<pld_executable_t, pld_executable_destroy> {
   /// Zeroes the windows of a persistent executable, or the pool that they lie in. Collective, blocks; between launches.
   Status try_reset() noexcept { return detail::status(pld_executable_reset(capi())); }
 
+  /// When `rank`, which this process drives, had its part of the last launch; zeros before the first. Needs
+  /// CompileOptions::timed; nothing is launched meanwhile.
+  Result<LaunchTime> try_time(std::uint32_t rank) noexcept {
+    pld_launch_time_t time;
+    const Status status = detail::status(pld_executable_time(capi(), rank, &time));
+    if (status != Status::ok) return Error::last(status);
+    return LaunchTime{std::chrono::nanoseconds(time.begin_ns), std::chrono::nanoseconds(time.end_ns)};
+  }
+
 #if PLD_EXCEPTIONS
   /// As `try_launch`, but throws.
   void launch(Span<const Arg> arguments) { detail::check(try_launch(arguments)); }
@@ -111,6 +131,8 @@ class Executable : public Handle<pld_executable_t, pld_executable_destroy> {
   }
   /// As `try_reset`, but throws.
   void reset() { detail::check(try_reset()); }
+  /// As `try_time`, but throws.
+  LaunchTime time(std::uint32_t rank) { return try_time(rank).value(); }
 #endif
 
  private:
@@ -132,6 +154,7 @@ inline Result<Executable> try_compile(const Program &program, World &world, cons
   raw.ncallbacks = callbacks.size();
   raw.pool = options.pool.empty() ? nullptr : options.pool.c_str();
   raw.pool_bytes = options.pool_bytes;
+  raw.timed = options.timed;
   pld_executable_t *executable = nullptr;
   status = detail::status(pld_compile(program.capi(), world.capi(), &raw, &executable));
   if (status != Status::ok) return Error::last(status);

@@ -23,6 +23,7 @@
 #include <pld/executable.hpp>
 #include <pld/handle.hpp>
 #include <pld/host.hpp>
+#include <pld/info.hpp>
 #include <pld/location.hpp>
 #include <pld/program.hpp>
 #include <pld/resident.hpp>

@@ -52,6 +52,23 @@ struct ExpandOptions {
   bool unchecked = false;
 };
 
+/// A parameter of the host driver: an argument of a launch.
+struct Param {
+  /// Its name.
+  std::string name;
+  /// Whether it is a tensor, and not a scalar.
+  bool is_tensor;
+  /// The type of its elements, or of the scalar.
+  DType dtype;
+  /// What is done with it.
+  Direction direction;
+  /// Whether every rank has a part of the tensor, along its first dimension.
+  bool sliced;
+  /// The extents of the whole tensor, outermost first; -1 for one that is not known before a launch, or without the
+  /// number of ranks.
+  std::vector<std::int64_t> shape;
+};
+
 /// A program and, until it is finished, its builder. Builder calls need no check: mistakes are remembered with the line
 /// of the call, and `finish` reports them together. One thread at a time may build a program; a finished one may be
 /// used by any number of threads. If a body throws, the program may only be destroyed.
@@ -276,15 +293,30 @@ class Program : public Handle<pld_program_t, pld_program_destroy> {
 
   /// The finished program as text, which `parse` reads back.
   Result<std::string> try_text() const noexcept {
-    return written([&](std::string *to) { return pld_program_print(capi(), detail::append, to); });
+    return detail::written([&](std::string *to) { return pld_program_print(capi(), detail::append, to); });
   }
 
   /// The task graph of every entry of the finished program, for `nranks` ranks, or 0 if that is open; see
   /// `pld_program_graph`.
   Result<std::string> try_graph(std::uint32_t nranks = 0, GraphFormat format = GraphFormat::text) const noexcept {
-    return written([&](std::string *to) {
+    return detail::written([&](std::string *to) {
       return pld_program_graph(capi(), nranks, static_cast<pld_graph_format_t>(format), detail::append, to);
     });
+  }
+
+  /// What a launch of the finished program is given, in order, for `nranks` ranks, or 0 if that is open.
+  Result<std::vector<Param>> try_params(std::uint32_t nranks = 0) const noexcept {
+    std::vector<Param> params;
+    const auto add = [](const pld_param_t *p, void *to) noexcept {
+      detail::guarded([&] {
+        static_cast<std::vector<Param> *>(to)->push_back(
+            Param{p->name, p->kind == PLD_OPERAND_TENSOR, static_cast<DType>(p->dtype),
+                  static_cast<Direction>(p->direction), p->sliced != 0, {p->shape, p->shape + p->ndims}});
+      });
+    };
+    const Status status = detail::status(pld_program_params(capi(), nranks, add, &params));
+    if (status != Status::ok) return Error::last(status);
+    return params;
   }
 
   /// A finished program in which the collectives of this one are written out; see `pld_program_expand`.
@@ -316,6 +348,8 @@ class Program : public Handle<pld_program_t, pld_program_destroy> {
   std::string graph(std::uint32_t nranks = 0, GraphFormat format = GraphFormat::text) const {
     return try_graph(nranks, format).value();
   }
+  /// As `try_params`, but throws.
+  std::vector<Param> params(std::uint32_t nranks = 0) const { return try_params(nranks).value(); }
   /// As `try_expand`, but throws.
   Program expand(const ExpandOptions &options = {}) const { return try_expand(options).value(); }
 #endif
@@ -334,14 +368,6 @@ class Program : public Handle<pld_program_t, pld_program_destroy> {
     std::vector<pld_callback_arg_t> raw;
     for (const CallbackArg &argument : arguments) raw.push_back(argument.capi());
     return raw;
-  }
-
-  template <class Write>
-  static Result<std::string> written(Write &&write) noexcept {
-    std::string text;
-    const Status status = detail::status(write(&text));
-    if (status != Status::ok) return Error::last(status);
-    return text;
   }
 };
 
