@@ -22,7 +22,7 @@ static Program window_round_trip() {
     const Tensor xs = prog.in("xs", F32, {world_size, 1, kColumns});
     const Tensor ys = prog.out("ys", F32, {world_size, 1, kColumns});
     const Buffer data = prog.alloc_window("data_buf", F32, {1, kColumns});
-    ranks("r", 0, world_size, [&](Scalar r) { dispatch(round_trip, r, {xs[r], ys[r], data.view(F32, {1, kColumns})}); });
+    ranks("r", 0, world_size, [&](Scalar r) { dispatch(round_trip, r, {xs[r], ys[r], data.view()}); });
   });
   return prog;
 }

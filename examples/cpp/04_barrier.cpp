@@ -25,7 +25,7 @@ static Program barrier() {
   prog.host([&] {
     const Tensor arrived = prog.out("arrived", I32, {world_size, world_size, 1});
     const Buffer signal = prog.alloc_window("signal_buf", I32, {world_size, 1});
-    ranks("r", 0, world_size, [&](Scalar r) { dispatch(meet, r, {arrived[r], signal.view(I32, {world_size, 1}), r}); });
+    ranks("r", 0, world_size, [&](Scalar r) { dispatch(meet, r, {arrived[r], signal.view(), r}); });
   });
   return prog;
 }

@@ -45,9 +45,7 @@ static Program remote_tiles() {
     const Buffer shown = prog.alloc_window("shown_buf", F32, {1, kColumns});
     const Buffer signal = prog.alloc_window("signal_buf", I32, {2, 1});
     ranks("r", 0, world_size, [&](Scalar r) {
-      dispatch(shift, r,
-               {xs[r], stored[r], loaded[r], inbox.view(F32, {1, kColumns}), shown.view(F32, {1, kColumns}),
-                signal.view(I32, {2, 1}), r});
+      dispatch(shift, r, {xs[r], stored[r], loaded[r], inbox.view(), shown.view(), signal.view(), r});
     });
   });
   return prog;

@@ -1,5 +1,5 @@
-// Step 7: the number of ranks is the world's, not the program's. Every rank gives its row to all: y[r] = x[0], x[1], ...
-// The entry is not told who it is: it asks the window for its number and for the number of ranks.
+// Step 7: the number of ranks is the world's, not the program's. Every rank gives its row to all: y[r] = x[0], x[1],
+// ... The entry is not told who it is: it asks the window for its number and for the number of ranks.
 //
 //   cmake -S examples/cpp -B build/cpp -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/cpp
 //   build/cpp/07_dynamic_ranks --ranks 4
@@ -33,9 +33,7 @@ static Program dynamic_ranks() {
     const Tensor ys = prog.out("ys", F32, {world_size, world_size, kColumns});
     const Buffer inbox = prog.alloc_window("inbox_buf", F32, {world_size, kColumns});
     const Buffer arrived = prog.alloc_window("arrived_buf", I32, {1});
-    ranks("r", 0, world_size, [&](Scalar r) {
-      dispatch(give, r, {xs[r], ys[r], inbox.view(F32, {world_size, kColumns}), arrived.view(I32, {1})});
-    });
+    ranks("r", 0, world_size, [&](Scalar r) { dispatch(give, r, {xs[r], ys[r], inbox.view(), arrived.view()}); });
   });
   return prog;
 }

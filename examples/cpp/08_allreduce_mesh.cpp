@@ -34,9 +34,7 @@ static Program allreduce_mesh() {
     const Tensor ys = prog.out("ys", F32, {world_size, world_size, kColumns});
     const Buffer data = prog.alloc_window("data_buf", F32, {world_size, kColumns});
     const Buffer staged = prog.alloc_window("staged_buf", I32, {world_size});
-    ranks("r", 0, world_size, [&](Scalar r) {
-      dispatch(allreduce, r, {xs[r], ys[r], data.view(F32, {world_size, kColumns}), staged.view(I32, {world_size}), r});
-    });
+    ranks("r", 0, world_size, [&](Scalar r) { dispatch(allreduce, r, {xs[r], ys[r], data.view(), staged.view(), r}); });
   });
   return prog;
 }

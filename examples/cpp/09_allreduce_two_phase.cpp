@@ -47,9 +47,7 @@ static Program allreduce_two_phase() {
     const Buffer staged = prog.alloc_window("staged_buf", I32, {world_size});
     const Buffer reduced = prog.alloc_window("reduced_buf", I32, {world_size});
     ranks("r", 0, world_size, [&](Scalar r) {
-      dispatch(allreduce, r,
-               {xs[r], ys[r], data.view(F32, {world_size, kColumns}), staged.view(I32, {world_size}),
-                reduced.view(I32, {world_size}), r});
+      dispatch(allreduce, r, {xs[r], ys[r], data.view(), staged.view(), reduced.view(), r});
     });
   });
   return prog;

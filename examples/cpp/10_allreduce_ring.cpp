@@ -51,9 +51,7 @@ static Program allreduce_ring() {
     const Buffer inbox = prog.alloc_window("inbox_buf", F32, {world_size, kColumns});
     const Buffer arrived = prog.alloc_window("arrived_buf", I32, {2});
     ranks("r", 0, world_size, [&](Scalar r) {
-      dispatch(allreduce, r,
-               {xs[r], ys[r], data.view(F32, {world_size, kColumns}), inbox.view(F32, {world_size, kColumns}),
-                arrived.view(I32, {2}), r});
+      dispatch(allreduce, r, {xs[r], ys[r], data.view(), inbox.view(), arrived.view(), r});
     });
   });
   return prog;

@@ -27,9 +27,7 @@ static Program allreduce_collective() {
     const Tensor xs = prog.in("xs", F32, {world_size, world_size, kColumns});
     const Tensor ys = prog.out("ys", F32, {world_size, world_size, kColumns});
     const Buffer data = prog.alloc_window("data_buf", F32, {world_size, kColumns});
-    ranks("r", 0, world_size, [&](Scalar r) {  //
-      dispatch(reduce, r, {xs[r], ys[r], data.view(F32, {world_size, kColumns})});
-    });
+    ranks("r", 0, world_size, [&](Scalar r) { dispatch(reduce, r, {xs[r], ys[r], data.view()}); });
   });
   return prog;
 }

@@ -1,5 +1,5 @@
-// Step 13: all-gather. Every rank has a row, and all ranks get all rows: y[r] = x[0], x[1], ... It is what step 7 does by
-// hand, but here the next call may follow at once.
+// Step 13: all-gather. Every rank has a row, and all ranks get all rows: y[r] = x[0], x[1], ... It is what step 7 does
+// by hand, but here the next call may follow at once.
 //
 //   cmake -S examples/cpp -B build/cpp -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/cpp
 //   build/cpp/13_allgather --ranks 3
@@ -24,9 +24,7 @@ static Program gather_all() {
     const Tensor xs = prog.in("xs", F32, {world_size, 1, kColumns});
     const Tensor ys = prog.out("ys", F32, {world_size, world_size, kColumns});
     const Buffer rows = prog.alloc_window("rows_buf", F32, {world_size, kColumns});
-    ranks("r", 0, world_size, [&](Scalar r) {  //
-      dispatch(gather, r, {xs[r], ys[r], rows.view(F32, {world_size, kColumns})});
-    });
+    ranks("r", 0, world_size, [&](Scalar r) { dispatch(gather, r, {xs[r], ys[r], rows.view()}); });
   });
   return prog;
 }

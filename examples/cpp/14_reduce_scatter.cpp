@@ -1,5 +1,5 @@
-// Step 14: reduce-scatter. Every rank has a row for each rank, and gets the sum of those that are for it: y[r] = x[0][r] +
-// x[1][r] + ... It is the first half of step 9.
+// Step 14: reduce-scatter. Every rank has a row for each rank, and gets the sum of those that are for it: y[r] =
+// x[0][r] + x[1][r] + ... It is the first half of step 9.
 //
 //   cmake -S examples/cpp -B build/cpp -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/cpp
 //   build/cpp/14_reduce_scatter --ranks 3
@@ -27,9 +27,7 @@ static Program reduce_rows() {
     const Tensor xs = prog.in("xs", F32, {world_size, world_size, kColumns});
     const Tensor ys = prog.out("ys", F32, {world_size, 1, kColumns});
     const Buffer data = prog.alloc_window("data_buf", F32, {world_size, kColumns});
-    ranks("r", 0, world_size, [&](Scalar r) {  //
-      dispatch(reduce, r, {xs[r], ys[r], data.view(F32, {world_size, kColumns})});
-    });
+    ranks("r", 0, world_size, [&](Scalar r) { dispatch(reduce, r, {xs[r], ys[r], data.view()}); });
   });
   return prog;
 }

@@ -1,5 +1,5 @@
-// Step 15: all-to-all. Every rank has a row for each rank, and gets one from each: y[r][q] = x[q][r]. What was ordered by
-// sender is ordered by receiver, which is how tokens get to their experts.
+// Step 15: all-to-all. Every rank has a row for each rank, and gets one from each: y[r][q] = x[q][r]. What was ordered
+// by sender is ordered by receiver, which is how tokens get to their experts.
 //
 //   cmake -S examples/cpp -B build/cpp -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/cpp
 //   build/cpp/15_all_to_all --ranks 3
@@ -24,9 +24,7 @@ static Program exchange_all() {
     const Tensor xs = prog.in("xs", F32, {world_size, world_size, kColumns});
     const Tensor ys = prog.out("ys", F32, {world_size, world_size, kColumns});
     const Buffer inbox = prog.alloc_window("inbox_buf", F32, {world_size, kColumns});
-    ranks("r", 0, world_size, [&](Scalar r) {  //
-      dispatch(exchange, r, {xs[r], ys[r], inbox.view(F32, {world_size, kColumns})});
-    });
+    ranks("r", 0, world_size, [&](Scalar r) { dispatch(exchange, r, {xs[r], ys[r], inbox.view()}); });
   });
   return prog;
 }

@@ -1,7 +1,7 @@
-// Step 16: three collectives in one program: a tensor-parallel layer. Rank 0 has the tokens and gives them to all. Each
-// rank multiplies them by its share of the weights - here by the number r + 1 - which gives it a part of every row of the
-// result. Each rank adds up one row, adds the token to it (the residual), and all rows come together again: y = x[0] *
-// (1 + 2 + ... + world) + x[0], on every rank.
+// Step 16: three collectives in one program: a tensor-parallel layer. Rank 0 has the tokens and gives them to all.
+// Each rank multiplies them by its share of the weights - here by the number r + 1 - which gives it a part of every
+// row of the result. Each rank adds up one row, adds the token to it (the residual), and all rows come together again:
+// y = x[0] * (1 + 2 + ... + world) + x[0], on every rank.
 //
 //   cmake -S examples/cpp -B build/cpp -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/cpp
 //   build/cpp/16_composed --ranks 3
@@ -40,10 +40,7 @@ static Program composed() {
     const Tensor ys = prog.out("ys", F32, {world_size, world_size, kColumns});
     const Buffer tokens = prog.alloc_window("tokens_buf", F32, {world_size, kColumns});
     const Buffer parts = prog.alloc_window("parts_buf", F32, {world_size, kColumns});
-    ranks("r", 0, world_size, [&](Scalar r) {
-      dispatch(layer, r,
-               {xs[r], ys[r], tokens.view(F32, {world_size, kColumns}), parts.view(F32, {world_size, kColumns})});
-    });
+    ranks("r", 0, world_size, [&](Scalar r) { dispatch(layer, r, {xs[r], ys[r], tokens.view(), parts.view()}); });
   });
   return prog;
 }

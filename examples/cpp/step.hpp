@@ -78,7 +78,9 @@ class Parts {
   }
 
  private:
-  double value(std::size_t at) const { return tensor_.dtype == pld::I32 ? ints_[at] : static_cast<double>(floats_[at]); }
+  double value(std::size_t at) const {
+    return tensor_.dtype == pld::I32 ? ints_[at] : static_cast<double>(floats_[at]);
+  }
 
   template <class Body>
   void each(const example::Ranks &ranks, Body &&body) const {
