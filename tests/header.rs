@@ -130,7 +130,7 @@ fn tidy(text: &str) -> String {
     let mut tidied = String::new();
     for line in text.lines() {
         let declares = !line.trim_start().starts_with(['*', '/', '#']);
-        let line = if !declares { line.into() } else { line.replace(" * ", " *") };
+        let line = if declares { line.replace(" * ", " *") } else { line.into() };
         tidied.push_str(&line);
         tidied.push('\n');
     }
