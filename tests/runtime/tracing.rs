@@ -174,6 +174,46 @@ fn bytes_and_cores() {
     assert_eq!(names.len(), 8);
 }
 
+/// A wait that only the end of a task does, while its core does something else.
+#[test]
+fn deferred_waits_are_there() {
+    let text = "program deferred
+entry e(y: tensor[1] i32 out, sig: window[1] i32, ask: window[1] i32, me: i32) {
+  arrived = at arrive { if me == 1 { defer_wait sig[0] >= 1 } }
+  at request { if me == 1 { notify ask[0] @0 += 1 } }
+  at tell no_dep [sig] { if me == 0 {
+    wait ask[0] >= 1
+    notify sig[0] @1 += 1
+  } }
+  at go_on deps [arrived] { y[0] = sig[0] + me }
+}
+host (ys: tensor[world, 1] i32 out) {
+  sig_buf = alloc_window [1] i32
+  ask_buf = alloc_window [1] i32
+  ranks r in 0..world {
+    sig = window sig_buf [1] i32
+    ask = window ask_buf [1] i32
+    dispatch e(ys[r], sig, ask, r) device r
+  }
+}
+";
+    let file = Temporary::new("deferred");
+    let world = World::create(2, &options(&file.0)).unwrap();
+    let executable = compile(text, &world, false).unwrap();
+    for _ in 0..20 {
+        let mut ys = vec![-1; 2];
+        executable.launch(&[tensor(&mut ys, &[2, 1])]).unwrap();
+        assert_eq!(ys, [0, 2]);
+    }
+    world.close().unwrap();
+    let events = events(&file.0);
+    assert_nested(&events);
+    let waits = of(&events, "b", "wait");
+    let deferred: Vec<_> = waits.iter().filter(|wait| wait["args"]["task"] == "arrive").collect();
+    assert_eq!(deferred.len(), 20);
+    assert!(deferred.iter().all(|wait| rank(wait) == 1 && wait["args"]["cell"] == "sig[0]"));
+}
+
 /// A launch that fails is in the file before the world ends, with what the ranks waited for.
 #[test]
 fn a_failed_launch_is_written_at_once() {

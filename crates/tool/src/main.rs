@@ -13,6 +13,7 @@ mod ranks;
 mod seconds;
 mod source;
 mod tensors;
+mod timeline;
 
 use std::process::ExitCode;
 

@@ -25,6 +25,15 @@ pub(in crate::runtime) struct Ground {
     pub context: *const Context<'static>,
 }
 
+impl Ground {
+    /// A cell that a task's end waited for has arrived; this core has noticed.
+    fn arrived(&self, core: u32, pending: &Pending, begun: Option<u64>) {
+        // SAFETY: it outlives the tasks of the launch, and this one has just ended.
+        let context = Context { lane: core, ..unsafe { *self.context } };
+        context.wait_ends(begun, pending.site, context.image.windows.offset(context.rank, pending.cell));
+    }
+}
+
 // SAFETY: both are read only, and outlive the launch's last block.
 unsafe impl Send for Ground {}
 
@@ -133,7 +142,7 @@ impl Lane {
     /// Runs what can run, until nothing can. `own` is the launch that this core's own thread has begun; `first` is a block
     /// of it that has been taken already.
     pub fn work(&mut self, tasks: &Tasks, own: Option<Ground>, first: Option<Block>) {
-        let mut next = first.zip(own);
+        let (mut next, number) = (first.zip(own), self.number);
         loop {
             let ended = next.and_then(|(block, ground)| self.run(block, ground));
             self.resume_arrived(tasks);
@@ -142,9 +151,10 @@ impl Lane {
                 if let Some((job, exit)) = &ended {
                     shared.end(job.block, *exit);
                 }
-                shared.graph.poll();
+                let ground = own.or(shared.ground);
+                shared.graph.poll(|pending, begun| ground.into_iter().for_each(|g| g.arrived(number, pending, begun)));
                 let block = tasks.take(&mut shared.graph)?;
-                Some((block, own.or(shared.ground).expect("a task has a launch")))
+                Some((block, ground.expect("a task has a launch")))
             };
             next = match &ended {
                 Some((job, _)) => tasks.change(job.context().core, visit),

@@ -9,6 +9,7 @@ mod info;
 mod print;
 mod run;
 mod spawn;
+mod trace;
 
 use std::ffi::OsString;
 
@@ -27,6 +28,7 @@ pub enum Command {
     Run(Box<run::Run>),
     Bench(Box<bench::Bench>),
     Spawn(spawn::Spawn),
+    Trace(trace::Trace),
     Info(info::Info),
     Completions(completions::Completions),
     /// Becomes the rank of a job that this process is started for
@@ -49,6 +51,7 @@ impl Command {
             Command::Run(run) => run.run(),
             Command::Bench(bench) => bench.run(),
             Command::Spawn(spawn) => spawn.run(),
+            Command::Trace(trace) => trace.run(),
             Command::Info(info) => info.run(),
             Command::Completions(completions) => completions.run(cli),
             Command::BecomeRank { parent, command } => become_rank(parent, &command),

@@ -1,5 +1,6 @@
-//! Graphs as pictures.
+//! Graphs and launches as pictures.
 
+pub mod lanes;
 pub mod layers;
 pub mod signals;
 pub mod svg;

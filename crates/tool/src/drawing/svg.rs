@@ -60,6 +60,16 @@ impl Picture {
         self.reach(x + width, y + height);
     }
 
+    /// A plain rectangle of a colour, from its upper left corner. What it is about is shown by whoever points at it.
+    pub fn bar(&mut self, fill: &str, (x, y): (f64, f64), (width, height): (f64, f64), about: &str) {
+        let about = escaped(about);
+        _ = writeln!(
+            self.body,
+            r#"<rect fill="{fill}" x="{x:.2}" y="{y:.1}" width="{width:.2}" height="{height:.1}"><title>{about}</title></rect>"#
+        );
+        self.reach(x + width, y + height);
+    }
+
     /// Text that begins at `x` and has its middle line at `y`.
     pub fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
         let y = y + 4.0;

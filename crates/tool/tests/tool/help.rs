@@ -1,6 +1,7 @@
 use crate::support::{finish, golden, pld, tool};
 
-const COMMANDS: [&str; 9] = ["check", "fmt", "print", "graph", "run", "bench", "spawn", "info", "completions"];
+const COMMANDS: [&str; 10] =
+    ["check", "fmt", "print", "graph", "run", "bench", "spawn", "trace", "info", "completions"];
 
 #[test]
 fn help_for_everything() {

@@ -12,3 +12,4 @@ mod print;
 mod run;
 mod spawn;
 mod support;
+mod trace;
