@@ -32,7 +32,7 @@ setup:
 	scripts/setup.sh cmake g++ pkg-config nm valgrind
 
 package: setup
-	$(CARGO) build --release --locked --lib
+	$(CARGO) build --release --locked -p pld --lib -p pld-tool --bin pld
 	cmake -S . -B $(BUILD) -DPLD_LIBRARY=$(CURDIR)/target/release/libpld.so -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	cmake --build $(BUILD) >/dev/null
 	cmake --install $(BUILD) >/dev/null
@@ -79,8 +79,8 @@ test-python: package
 	PLD_LIBRARY=$(CURDIR)/target/release/libpld.so bindings/python-cffi/test.sh
 
 # Every command and every program that a document shows; and that the reference has no warnings.
-test-docs: setup docs
-	scripts/run-docs.sh README.md docs/*.md docs/tutorial/*.md
+test-docs: package docs
+	PATH="$(PREFIX)/bin:$$PATH" scripts/run-docs.sh README.md docs/*.md docs/tutorial/*.md
 
 bench: setup
 	$(CARGO) run --release -p pld-bench
@@ -106,3 +106,4 @@ docs-python: test-python
 
 bless:
 	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown --test tutorial
+	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) -p pld-tool
