@@ -15,7 +15,8 @@ CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
 RUSTDOC := --document-private-items -D warnings -A rustdoc::private_intra_doc_links
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench bench-peers tune docs bless setup package lint test-rust test-loom test-c test-cpp test-valgrind test-python test-docs docs-python
+.PHONY: demo test bench bench-peers tune docs docs-python bless setup package lint \
+	test-rust test-loom test-c test-cpp test-valgrind test-python test-docs
 
 demo: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
