@@ -72,7 +72,7 @@ def test_graphs() -> None:
 
 
 def test_collectives_written_out() -> None:
-    program = pld.Program.load(PROJECT / "examples" / "pld" / "09_host_collectives.pld")
+    program = pld.Program.load(PROJECT / "examples" / "pld" / "host_collectives.pld")
     for ranks in (2, 3):
         written = program.expand(ranks, transport="shm", crowded=True, unchecked=True)
         assert "allreduce" in str(program) and "notify" in str(written)
