@@ -3,15 +3,20 @@
 # Usage: PLD_LIBRARY=libpld.so bindings/python-cffi/test.sh [pytest arguments]
 set -euo pipefail
 cd "$(dirname "$0")"
-work=../../target/python
+work=$(realpath ../..)/target/python
 rm -rf "$work/build" "$work/venv" "$work/wheel"
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" --quiet --disable-pip-version-check wheel --no-deps --wheel-dir "$work/wheel" .
-"$work/venv/bin/pip" --quiet --disable-pip-version-check install "$work"/wheel/pld-*.whl
-for example in allreduce moe_dispatch_combine; do "$work/venv/bin/python" "../../examples/python/$example.py"; done
-"$work/venv/bin/pip" --quiet --disable-pip-version-check install -r requirements.txt
-"$work/venv/bin/ruff" check --quiet --config pyproject.toml . ../../examples/python
-"$work/venv/bin/ruff" format --quiet --check --config pyproject.toml . ../../examples/python
-"$work/venv/bin/python" -m pytest "$@"
-"$work/venv/bin/python" -m mypy src/pld
-"$work/venv/bin/python" -m mypy tests ../../examples/python
+PATH="$work/venv/bin:$PATH"
+export PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+
+python -m pip wheel --no-deps --wheel-dir "$work/wheel" .
+python -m pip install "$work"/wheel/pld-*.whl
+python ../../examples/python/allreduce.py
+python ../../examples/python/moe_dispatch_combine.py
+
+python -m pip install -r requirements.txt
+ruff check --quiet --config pyproject.toml . ../../examples/python
+ruff format --quiet --check .
+python -m pytest "$@"
+python -m mypy src/pld
+python -m mypy tests ../../examples/python

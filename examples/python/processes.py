@@ -1,7 +1,7 @@
 """The all-reduce between processes: each runs this script, and is one rank.
 
-for rank in 0 1; do PLD_RANK=$rank PLD_WORLD_SIZE=2 python examples/python/processes.py & done; wait
-mpirun -n 4 python examples/python/processes.py
+    for rank in 0 1; do PLD_RANK=$rank PLD_WORLD_SIZE=2 python examples/python/processes.py & done; wait
+    mpirun -n 4 python examples/python/processes.py
 """
 
 import numpy as np
