@@ -15,7 +15,7 @@ CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
 RUSTDOC := --document-private-items -D warnings -A rustdoc::private_intra_doc_links
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench bench-peers tune docs docs-python bless setup package lint \
+.PHONY: demo test bench bench-peers tune docs docs-python python bless setup package lint \
 	test-rust test-loom test-c test-cpp test-valgrind test-python test-docs
 
 demo: package
@@ -74,9 +74,12 @@ test-cpp: package
 test-valgrind: test-c
 	ctest --test-dir target/tests-c -T memcheck --output-on-failure
 
-# The Python package, as its wheel in an empty environment. (Building it calls cargo, which finds the library built.)
-test-python: package
+# The Python package, as its wheel in an environment of its own. (Building it calls cargo, which finds the library built.)
+python: package
 	scripts/setup.sh venv
+	bindings/python-cffi/install.sh
+
+test-python: python
 	bindings/python-cffi/test.sh
 
 # Every command and every program that a document shows; and that the reference has no warnings.
@@ -102,7 +105,7 @@ docs: docs-python
 	cp docs/index.html target/docs/
 	@echo "target/docs/index.html"
 
-docs-python: test-python
+docs-python: python
 	cd target/python && venv/bin/python -m pdoc --output-directory $(CURDIR)/target/docs/python pld
 
 bless:
