@@ -386,6 +386,25 @@ def test_sizes_and_the_host_driver() -> None:
     )
 
 
+def test_a_name_is_one_size() -> None:
+    @pld.entry
+    def e(x: pld.Tensor[[pld.const("D", 64)], pld.i8], y: pld.Tensor[[pld.const("D", 64)], pld.i8]) -> None:
+        pass
+
+    def driver(other: pld.Size) -> pld.Program:
+        @pld.host
+        def h(xs: pld.Tensor[[pld.WORLD, 64], pld.i8], ys: pld.Tensor[[other, 64], pld.i8]) -> None:
+            for r in pld.ranks(pld.WORLD):
+                e(xs[r], xs[r], device=r)
+
+        return h
+
+    assert "const D = 64" in str(driver(pld.const("D", 64)))
+    for other in (pld.const("D", 32), pld.dim("D"), pld.const("D", pld.WORLD)):
+        with pytest.raises(pld.TraceError, match="two sizes of this program have the name D: D = 64 and D"):
+            driver(other)
+
+
 def test_diagnostics_have_the_line_of_the_statement() -> None:
     def helper(y: Any) -> None:
         y[0] = 1.5  # here
@@ -523,7 +542,7 @@ def _bare_tensor(x: Any, y: Any, w: Any, me: Any) -> None:
         (_half_a_region, "dst_offsets, src_offsets and shape go together"),
         (_wrong_word, "'sub' is none of 'add', 'set'"),
         (_wrong_sign, "'>' is none of '==', '>='"),
-        (_no_list, "a list is needed here, such as [0]"),
+        (_no_list, "a list is needed here, with one scalar a dimension: [i, j]"),
         (_bare_tensor, "say what the function does with the tensor: pld.In(x), pld.Out(x) or pld.InOut(x)"),
     ],
 )

@@ -117,7 +117,8 @@ class Size:
     def __repr__(self) -> str:
         if self.op in _SIGNS:
             return f"({self.operands[0]} {_SIGNS[self.op]} {self.operands[1]})"
-        return str(self.operands[0]) if self.operands else self.op
+        known = "" if self.value is None else f" = {self.value}"
+        return f"{self.operands[0]}{known}" if self.operands else self.op
 
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}

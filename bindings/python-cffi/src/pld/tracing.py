@@ -85,7 +85,7 @@ class Builder:
         self.in_host = False
         self.entries: Dict[Any, Any] = {}
         self.functions: Dict[str, Any] = {}
-        self._dims: Dict[Tuple[str, str], int] = {}
+        self._dims: Dict[str, Tuple[Size, int]] = {}
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """Calls a function of the builder for the user's present statement."""
@@ -141,14 +141,17 @@ class Builder:
             return int(lib.PLD_WORLD)
         if size.op not in ("dim", "const"):
             return int(self.call(lib.pld_dim_of, self.size(size)))
-        key = (size.op, size.operands[0])
-        if key not in self._dims:
-            name = size.operands[0].encode()
+        name = size.operands[0]
+        if name not in self._dims:
             if size.op == "dim":
-                self._dims[key] = self.call(lib.pld_dim, name)
+                handle = self.call(lib.pld_dim, name.encode())
             else:
-                self._dims[key] = self.call(lib.pld_dim_const, name, self.extent(size.operands[1]))
-        return self._dims[key]
+                handle = self.call(lib.pld_dim_const, name.encode(), self.extent(size.operands[1]))
+            self._dims[name] = (size, handle)
+        known, handle = self._dims[name]
+        if known is not size and (known.op, known.value) != (size.op, size.value):
+            raise TraceError(f"two sizes of this program have the name {name}: {known!r} and {size!r}")
+        return int(handle)
 
     def finish(self) -> Findings:
         """Ends the building. Raises VerifyError with all findings if one is an error."""

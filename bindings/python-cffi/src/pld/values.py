@@ -425,11 +425,7 @@ def scalar(value: Any) -> Any:
 def scalars(values: Offsets) -> Tuple[Any, int]:
     """A list of scalars, and its length."""
     if isinstance(values, (Value, Size, numbers.Number)):
-        raise TypeError(
-            f"a list is needed here, such as [{values}]"
-            if isinstance(values, numbers.Number)
-            else "a list is needed here: [i, j]"
-        )
+        raise TypeError("a list is needed here, with one scalar a dimension: [i, j]")
     return ffi.new("pld_scalar_t[]", [scalar(value) for value in values]), len(values)
 
 
