@@ -86,8 +86,8 @@ class Executable:
 
     def submit(self, *args: LaunchArgument) -> "Run":
         """As `launch`, but does not wait for the end. The arrays are used until the run is done, which holds references
-        to them; they must not change meanwhile. Blocks only while the world's `max_runs` runs have not ended; Ctrl-C is heard
-        then as soon as one has."""
+        to them; they must not change meanwhile. Blocks only while the world's `max_runs` runs have not ended; then
+        Ctrl-C is heard when one has."""
         return self._submit(Arguments(self.parameters, args))
 
     def _submit(self, arguments: Arguments) -> "Run":
