@@ -387,8 +387,10 @@ def test_sizes_and_the_host_driver() -> None:
 
 
 def test_a_name_is_one_size() -> None:
+    one, same = pld.const("D", 64), pld.const("D", 64)
+
     @pld.entry
-    def e(x: pld.Tensor[[pld.const("D", 64)], pld.i8], y: pld.Tensor[[pld.const("D", 64)], pld.i8]) -> None:
+    def e(x: pld.Tensor[[one], pld.i8], y: pld.Tensor[[same], pld.i8]) -> None:
         pass
 
     def driver(other: pld.Size) -> pld.Program:
