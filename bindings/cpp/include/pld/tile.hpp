@@ -177,7 +177,8 @@ inline Tile full(DType dtype, Shape shape, Operand value, Location at = Location
 inline Tile load(const Place &from, Shape shape, Location at = Location::here()) {
   pld_program_t *p = from.program();
   const Offsets &o = from.offsets();
-  return Tile(p, (pld_load)(detail::at(p, at), from.tensor().capi(), o.data(), o.size(), shape.data(), shape.size()), at);
+  return Tile(p, (pld_load)(detail::at(p, at), from.tensor().capi(), o.data(), o.size(), shape.data(), shape.size()),
+              at);
 }
 
 /// The same, with the offsets in braces: `load(x, {0, 0}, {1, 256})`.

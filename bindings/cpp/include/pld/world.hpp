@@ -62,8 +62,8 @@ struct WorldOptions {
   std::uint64_t chaos_seed = 0;
 };
 
-/// A world. Any number of threads may use it at once, until one destroys it. Destroying it leaves the world: executables
-/// and runs that are still there may only be destroyed afterwards.
+/// A world. Any number of threads may use it at once, until one destroys it. Destroying it leaves the world:
+/// executables and runs that are still there may only be destroyed afterwards.
 class World : public Handle<pld_world_t, pld_world_destroy> {
  public:
   using Handle::Handle;
