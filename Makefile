@@ -4,7 +4,7 @@
 #   make test          every test
 #   make bench         the benchmark table (bench-peers installs the MPI libraries it compares with)
 #   make tune          measure the algorithms of collectives and rewrite the table by which the library chooses
-#   make docs          documentation of the source and of the C interface
+#   make docs          target/docs/index.html: the interfaces and the source
 #   make bless         rewrite generated files and expected outputs
 
 CARGO   ?= cargo
@@ -12,6 +12,7 @@ JOBS    ?= 2
 BUILD   := target/cmake
 PREFIX  := $(CURDIR)/target/prefix
 CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
+RUSTDOC := --document-private-items -D warnings -A rustdoc::private_intra_doc_links
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
 .PHONY: demo test bench bench-peers tune docs bless setup package lint test-rust test-loom test-c test-cpp test-valgrind test-docs
@@ -31,7 +32,7 @@ setup:
 	scripts/setup.sh cmake g++ pkg-config nm valgrind
 
 package: setup
-	$(CARGO) build --release --locked --lib
+	$(CARGO) build --release --locked -p pld --lib -p pld-tool --bin pld
 	cmake -S . -B $(BUILD) -DPLD_LIBRARY=$(CURDIR)/target/release/libpld.so -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	cmake --build $(BUILD) >/dev/null
 	cmake --install $(BUILD) >/dev/null
@@ -73,9 +74,9 @@ test-valgrind: test-c test-cpp
 	ctest --test-dir target/tests-c -T memcheck --output-on-failure
 	ctest --test-dir target/tests-cpp/g++ -T memcheck -R cxx17 -E processes --output-on-failure
 
-# Every command and every program that a document shows.
-test-docs: setup
-	scripts/run-docs.sh README.md docs/*.md
+# Every command and every program that a document shows; and that the reference has no warnings.
+test-docs: package docs
+	PATH="$(PREFIX)/bin:$$PATH" scripts/run-docs.sh README.md docs/*.md docs/tutorial/*.md
 
 bench: setup
 	$(CARGO) run --release -p pld-bench
@@ -88,7 +89,14 @@ tune: setup
 	$(CARGO) run --release -p pld-bench -- tune
 
 docs:
-	$(CARGO) doc --workspace --no-deps
+	scripts/setup.sh doxygen
+	mkdir -p target/docs
+	doxygen docs/Doxyfile
+	RUSTDOCFLAGS="$(RUSTDOC)" $(CARGO) doc -p pld -p pld-sync --no-deps --quiet
+	rm -rf target/docs/rust && cp -a target/doc target/docs/rust
+	cp docs/index.html target/docs/
+	@echo "target/docs/index.html"
 
 bless:
-	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown
+	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown --test tutorial
+	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) -p pld-tool

@@ -84,6 +84,7 @@ fn codegen_suite() {
             layout: &layout,
             checked: true,
             shaken: false,
+            traced: false,
             fenced: true,
         };
         let code = compile(&program, &binding, &HOOKS).expect("the program compiles");
@@ -91,7 +92,7 @@ fn codegen_suite() {
     });
 }
 
-const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop };
+const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
 
 unsafe extern "C" fn wait(_: *mut Frame, _: *const AtomicI32, _: i32, _: u32, _: u32) -> i32 {
     unreachable!("the code is not run")
@@ -118,6 +119,10 @@ unsafe extern "C" fn callback(_: *mut Frame, _: u32, _: *const View, _: *const i
 }
 
 unsafe extern "C" fn stop(_: *mut Frame) {
+    unreachable!("the code is not run")
+}
+
+unsafe extern "C" fn record(_: *mut Frame, _: u32, _: u32, _: u32, _: u64) {
     unreachable!("the code is not run")
 }
 

@@ -34,7 +34,7 @@ static Program allreduce_program() {
     const Buffer data = prog.alloc_window("data_buf", F32, {1, kSize});
     const Buffer signal = prog.alloc_window("signal_buf", I32, {world_size, 1});
     ranks("r", 0, world_size, [&](Scalar r) {
-      dispatch(allreduce, r, {inputs[r], outputs[r], data.view(F32, {1, kSize}), signal.view(I32, {world_size, 1}), r});
+      dispatch(allreduce, r, {inputs[r], outputs[r], data.view(), signal.view(), r});
     });
   });
   prog.finish();

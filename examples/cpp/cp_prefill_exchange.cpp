@@ -71,9 +71,7 @@ static Program prefill_program() {
     const Buffer ready = prog.alloc_window("ready_buf", I32, {world_size, 1});
     const Buffer consumed = prog.alloc_window("consumed_buf", I32, {world_size, 1});
     ranks("r", 0, world_size, [&](Scalar r) {
-      dispatch(exchange, r,
-               {hidden[r], context[r], tails.view(BF16, {all_tails, D}), ready.view(I32, {world_size, 1}),
-                consumed.view(I32, {world_size, 1}), r, epoch});
+      dispatch(exchange, r, {hidden[r], context[r], tails.view(), ready.view(), consumed.view(), r, epoch});
     });
   });
   prog.finish();

@@ -61,9 +61,10 @@ inline int start_processes(char **argv, std::uint32_t nranks) {
   return failed;
 }
 
-// An example that launches `launches` times by default: reads the options, starts the ranks, builds, runs.
-inline int exchange(int argc, char **argv, const char *name, std::uint32_t launches, pld::Program (*build)(),
-                    void (*run)(const pld::Program &, Ranks &)) {
+// An example that launches `launches` times by default: reads the options, starts the ranks, calls `build()`, which
+// gives a finished program, and `run(program, ranks)`.
+template <class Build, class Run>
+int exchange(int argc, char **argv, const char *name, std::uint32_t launches, Build &&build, Run &&run) {
   pld::WorldOptions options;
   std::uint32_t nranks = 2;
   bool processes = false, print = false;

@@ -178,8 +178,7 @@ static Program moe_program() {
       buffers.push_back(prog.alloc_window(w.name + std::string("_buf"), w.dtype, w.shape));
     ranks("r", 0, world_size, [&](Scalar r) {
       std::vector<Argument> given = {x[r], scales[r], indices[r], weights[r], tokens[r], out[r]};
-      for (std::size_t i = 0; i < windows.size(); i++)
-        given.push_back(buffers[i].view(windows[i].dtype, windows[i].shape));
+      for (const Buffer &buffer : buffers) given.push_back(buffer.view());
       given.push_back(r);
       given.push_back(epoch);
       dispatch(moe, r, given);

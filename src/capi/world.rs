@@ -110,6 +110,9 @@ pub struct pld_world_options_t {
     /// Other than 0 shakes the timing: ranks are held up at random places, drawn with this seed. 0 for the seed that the
     /// environment's `PLD_CHAOS` names, else for none.
     pub chaos_seed: u64,
+    /// A file that gets a trace of what the ranks do: `docs/tracing.md`. NULL for the file that the environment's
+    /// `PLD_TRACE` names, else for no trace. The same for all ranks; worlds that live side by side need files of their own.
+    pub trace: Text,
 }
 
 impl pld_world_options_t {
@@ -126,6 +129,7 @@ impl pld_world_options_t {
             cores_per_rank: self.cores_per_rank.max(1),
             runs: if self.max_runs == 0 { default.runs } else { self.max_runs as usize },
             chaos_seed: self.chaos_seed,
+            trace: self.trace.get().map(|_| self.trace.str("trace")).transpose()?.map(PathBuf::from),
         })
     }
 
@@ -259,8 +263,10 @@ fn made(world: Result<Arc<runtime::World>>, log: Arc<Log>) -> Result<*mut pld_wo
 pub extern "C" fn pld_world_destroy(w: Option<Box<pld_world_t>>) {
     guard::value((), || {
         if let Some(w) = w {
-            w.world.close();
-            w.log.info(|| "world left".into());
+            match w.world.close() {
+                Ok(()) => w.log.info(|| "world left".into()),
+                Err(error) => w.log.error("world left", &error),
+            }
         }
         Ok(())
     });

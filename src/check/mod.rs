@@ -21,6 +21,7 @@ mod registers;
 pub mod rules;
 mod shadow;
 mod signal;
+mod signals;
 mod task;
 pub mod value;
 
@@ -37,6 +38,7 @@ pub use fault::Fault;
 pub use inputs::{Fill, Given, GivenTensor, Inputs, UNBOUND_EXTENT, inputs};
 pub use options::{Arg, Call, Explore, Functions, Memory, Options, Scalar, Schedule, View};
 pub use plan::MAX_LAUNCHES;
+pub use signals::{RankTask, Signal, Signals};
 
 /// What was explored, and what was found.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +85,18 @@ pub fn check(program: &Program, options: &Options, go_on: &mut dyn FnMut() -> bo
     explore::explore(&Plan::new(&written_out, program.ops.len(), options)?, go_on)
 }
 
+/// Runs a program that has no collectives once, and tells who signals whom.
+///
+/// Errors: as [`check`].
+pub fn signals(program: &Program, options: &Options) -> Result<Signals> {
+    let plan = Plan::new(program, program.ops.len(), options)?;
+    let (machine, _) = explore::run(&plan, &Schedule::Choices(Vec::new()));
+    match machine.stop {
+        Some(Stop::TooLong) => Err(too_long()),
+        _ => Ok(Signals::of(&machine)),
+    }
+}
+
 /// Runs a program once, in the order of a schedule.
 ///
 /// Errors: as [`check`].
@@ -96,13 +110,15 @@ pub fn run(program: &Program, options: &Options, schedule: &Schedule) -> Result<
     let done = machine.is_done();
     let fault = match machine.stop {
         Some(Stop::Fault(fault, _)) => Some(fault),
-        Some(Stop::TooLong) => {
-            return Err(Error::new(ErrorKind::Unsupported, "the run takes too many steps to be checked"));
-        }
+        Some(Stop::TooLong) => return Err(too_long()),
         Some(Stop::Callback(..)) | None => None,
     };
     let first_arg = plan.args_of(options.launches - 1);
     let count = program.host.as_ref().map_or(0, |host| host.params.len());
     let (windows, args) = machine.memory.into_parts(first_arg, &options.args[first_arg..first_arg + count]);
     Ok(Outcome { windows, args, fault, findings, done })
+}
+
+fn too_long() -> Error {
+    Error::new(ErrorKind::Unsupported, "the run takes too many steps to be checked")
 }

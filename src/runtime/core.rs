@@ -19,6 +19,7 @@ use super::pools::Pools;
 use super::recovery::Step;
 use super::run::Runs;
 use super::tasks::Tasks;
+use super::trace::Trace;
 use super::wait::Patience;
 use super::windows::Windows;
 use super::world::WorldOptions;
@@ -68,6 +69,8 @@ pub(super) struct Core {
     reported: AtomicU64,
     /// Ranks are held up at random places.
     pub(super) shaken: bool,
+    /// What the ranks of this process do is recorded.
+    pub(super) trace: Option<Trace>,
     /// One a rank of this process.
     tasks: Box<[Tasks]>,
     /// For each of them, one a peer.
@@ -93,6 +96,7 @@ impl Core {
         options: &WorldOptions,
         crowded: bool,
         fenced: bool,
+        trace: Option<Trace>,
     ) -> Result<Self> {
         let (local, nranks) = (transport.local(), transport.nranks());
         let chaos = |rank| Chaos::new(options.chaos_seed, rank, nranks, options.timeout);
@@ -115,6 +119,7 @@ impl Core {
             reported: AtomicU64::new(0),
             tasks,
             shaken: options.chaos_seed != 0,
+            trace,
             paces: (0..local.len() * nranks as usize).map(|_| Pace::default()).collect(),
             turn: Line(AtomicU32::new(FREE)),
             looked: AtomicU64::new(0),
@@ -178,7 +183,11 @@ impl Core {
         if done {
             return self.end().map_or(Ok(()), Err);
         }
-        self.outcome().inspect_err(|_| self.reported.store(self.epoch.load(Ordering::Relaxed) + 1, Ordering::Relaxed))
+        self.outcome().inspect_err(|_| {
+            self.reported.store(self.epoch.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            // It is wanted most now. What cannot be written is told when the world ends.
+            let _ = self.trace.as_ref().map(Trace::write);
+        })
     }
 
     /// Begins a call of the holder of the turn: returns the failure that no call has returned yet, or recovers from it.

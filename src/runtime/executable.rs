@@ -13,6 +13,7 @@ use super::core::Core;
 use super::hooks;
 use super::recovery::{Message, Step, Topic};
 use super::time::LaunchTime;
+use super::trace::Labels;
 use super::windows::Windows;
 use super::world::World;
 use crate::codegen::cpu::abi::{Driver, Hooks};
@@ -71,7 +72,7 @@ pub(super) struct Image {
     pub(super) name: String,
     pub(super) routine: Routine,
     pub(super) windows: Arc<Windows>,
-    pub(super) cells: Cells,
+    pub(super) cells: Arc<Cells>,
     pub(super) signature: Signature,
     /// What the program's functions are, by number, with their names.
     pub(super) callbacks: Box<[(CString, Callback)]>,
@@ -161,6 +162,7 @@ impl Executable {
             layout: &layout,
             checked: !options.unchecked,
             shaken: core.shaken,
+            traced: core.trace.is_some(),
             fenced: core.fenced,
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
@@ -179,7 +181,7 @@ impl Executable {
             name: program.name.clone(),
             routine,
             windows,
-            cells: Cells::new(program, &layout, nranks),
+            cells: Arc::new(Cells::new(program, &layout, nranks)),
             table: UnsafeCell::new(signature.table()),
             signature,
             callbacks,
@@ -190,6 +192,11 @@ impl Executable {
                 Box::default()
             },
         });
+        if let Some(trace) = &core.trace {
+            let (program, sites) = (image.name.clone(), image.routine.sites.clone());
+            let labels = Labels { program, sites, cells: image.cells.clone(), sets: image.windows.sets() };
+            trace.name(image.id, labels);
+        }
         Ok(Arc::new(Executable { image, world: world.clone() }))
     }
 }

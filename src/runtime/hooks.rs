@@ -10,11 +10,12 @@ use super::core::Core;
 use super::executable::Image;
 use super::report;
 use super::tasks::{Event, Resume, Stop, Submission};
+use super::trace::{Kind, ticks};
 use super::wait::SLICE;
-use crate::codegen::cpu::abi::{Exit, Frame, Hooks, SUBMIT_FAILED, View};
+use crate::codegen::cpu::abi::{Exit, Frame, Hooks, Report, SUBMIT_FAILED, View};
 
 /// The hooks of every executable.
-pub(super) const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop };
+pub(super) const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
 
 /// How long a task looks at its cell before it leaves the core to others.
 const GLANCES: u32 = 100;
@@ -93,10 +94,15 @@ unsafe extern "C" fn wait(frame: *mut Frame, cell: *const AtomicI32, expected: i
     // SAFETY: generated code passes its frame on.
     let context = unsafe { context(frame) };
     let pending = Pending { cell, expected, cmp, site };
-    i32::from(!guarded(context, false, || match context.stop {
-        // SAFETY: the fiber that runs this task has lent it.
-        Some(stop) => stop_for(unsafe { &*stop }, pending),
-        None => context.wait(&pending),
+    i32::from(!guarded(context, false, || {
+        let begun = context.wait_begins();
+        let arrived = match context.stop {
+            // SAFETY: the fiber that runs this task has lent it.
+            Some(stop) => stop_for(unsafe { &*stop }, pending),
+            None => context.wait(&pending),
+        };
+        context.wait_ends(begun, site, context.image.windows.offset(context.rank, cell));
+        arrived
     }))
 }
 
@@ -196,10 +202,36 @@ unsafe extern "C" fn stop(frame: *mut Frame) {
     }
 }
 
+unsafe extern "C" fn record(frame: *mut Frame, report: u32, site: u32, peer: u32, value: u64) {
+    // SAFETY: generated code passes its frame on, and nobody else uses it meanwhile.
+    let (context, frame) = unsafe { (context(frame), &*frame) };
+    let Some(trace) = &context.core.trace else { return };
+    if report == Report::TaskBegun as u32 {
+        trace.record(context, Kind::TaskBegun, site, 0, value, 0);
+    } else if report == Report::TaskEnded as u32 {
+        trace.record(context, Kind::TaskEnded, site, 0, frame.written, frame.read);
+    } else {
+        let cell = context.image.windows.offset(peer, std::ptr::without_provenance(value as usize));
+        trace.record(context, Kind::Notified, site, peer, 0, cell);
+    }
+}
+
 impl<'a> Context<'a> {
     /// Of the driver of a rank.
     pub(super) fn new(core: &'a Core, image: &'a Image, launch: u64, rank: u32) -> Self {
         Self { core, image, launch, rank, lane: 0, task: None, stop: None }
+    }
+
+    /// The ticks at which a wait begins, if it is recorded.
+    pub(super) fn wait_begins(&self) -> Option<u64> {
+        self.core.trace.as_ref().map(|_| ticks())
+    }
+
+    /// Records a wait of this site for the cell at an offset of the rank's part.
+    pub(super) fn wait_ends(&self, begun: Option<u64>, site: u32, cell: u64) {
+        if let (Some(trace), Some(begun)) = (&self.core.trace, begun) {
+            trace.record(self, Kind::Waited, site, 0, begun, cell);
+        }
     }
 
     fn tasks(&self) -> &super::tasks::Tasks {

@@ -10,6 +10,7 @@ use super::hooks::Context;
 use super::recovery::Step;
 use super::report;
 use super::resident::InUse;
+use super::trace::{Kind, TO_BEGIN};
 use super::wait::SLICE;
 use crate::codegen::cpu::abi::{Driver, Exit, Frame, NO_FAULT};
 use crate::error::{Error, ErrorKind, Result};
@@ -120,6 +121,8 @@ fn frame(context: &Context, table: &Table, live: u64) -> Frame {
         paces: core.paces(rank).as_ptr(),
         runtime: std::ptr::from_ref(context).cast_mut().cast(),
         live,
+        written: 0,
+        read: 0,
         rank,
         fault: NO_FAULT,
     }
@@ -137,9 +140,12 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     if let Some(chaos) = tasks.chaos() {
         chaos.begin(image.id, launch);
     }
+    let context = Context::new(core, image, launch, rank);
+    if let Some(trace) = &core.trace {
+        trace.record(&context, Kind::LaunchBegun, 0, 0, 0, 0);
+    }
     let may_begin = || windows.may_begin(board, rank, launch);
-    if may_begin() || pass_gate(core, image, rank, launch, "to begin", SLICE, may_begin) {
-        let context = Context::new(core, image, launch, rank);
+    if may_begin() || wait_to_begin(&context, may_begin) {
         if let Some(chaos) = tasks.chaos() {
             chaos.stop();
         }
@@ -159,9 +165,21 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
         tasks.end(&context);
     }
     control.end();
+    if let Some(trace) = &core.trace {
+        trace.record(&context, Kind::LaunchEnded, 0, 0, 0, 0);
+    }
     if let Some(time) = time {
         time.end();
     }
+}
+
+/// Waits until a launch may begin on its rank; false if it fails first.
+fn wait_to_begin(context: &Context, may_begin: impl Fn() -> bool) -> bool {
+    let Context { core, image, launch, rank, .. } = *context;
+    let begun = context.wait_begins();
+    let passed = pass_gate(core, image, rank, launch, "to begin", SLICE, may_begin);
+    context.wait_ends(begun, TO_BEGIN, 0);
+    passed
 }
 
 /// Waits for the progress of peers; false if the launch fails first.
@@ -272,7 +290,7 @@ mod tests {
             assert!(begin.elapsed() < Duration::from_secs(20));
             std::thread::yield_now();
         }
-        world.close();
+        world.close().unwrap();
         assert!(begin.elapsed() < Duration::from_secs(20));
         drop(world);
         assert!(!run.done());

@@ -32,6 +32,7 @@ mod run;
 mod tasks;
 mod threads;
 mod time;
+mod trace;
 mod wait;
 mod windows;
 mod world;

@@ -51,6 +51,21 @@ pub(super) struct Repair {
     zeroed: bool,
 }
 
+/// The sets of windows in a rank's part: how many, and how large.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sets {
+    bytes: usize,
+    count: usize,
+}
+
+impl Sets {
+    /// Where a byte of a rank's part lies in its set.
+    pub(super) fn place(self, offset: u64) -> Option<usize> {
+        let offset = usize::try_from(offset).ok()?.checked_sub(HEADER)?;
+        (offset < self.bytes * self.count).then(|| offset % self.bytes)
+    }
+}
+
 impl Windows {
     /// Bytes of a rank's part for windows of `bytes`.
     fn part(bytes: usize, sets: u64) -> Option<usize> {
@@ -143,8 +158,12 @@ impl Windows {
 
     /// Where a byte of a rank's part lies in its set of windows.
     pub(super) fn in_set(&self, offset: u64) -> Option<usize> {
-        let offset = usize::try_from(offset).ok()?.checked_sub(HEADER)?;
-        (offset < self.set_bytes * self.rotation.sets as usize).then(|| offset % self.set_bytes)
+        self.sets().place(offset)
+    }
+
+    /// How a rank's part is divided.
+    pub(super) fn sets(&self) -> Sets {
+        Sets { bytes: self.set_bytes, count: self.rotation.sets as usize }
     }
 
     /// Value of the cell at `offset` of a rank's part.

@@ -1,6 +1,7 @@
 //! Worlds: all ranks of a launch.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -11,6 +12,7 @@ use super::control::Board;
 use super::core::{Core, deadline};
 use super::cores::shared_cores;
 use super::threads::{self, QUIT, spawn_core, spawn_rank};
+use super::trace::{self, Trace};
 use super::wait::WaitPolicy;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Transport;
@@ -28,7 +30,7 @@ pub const MAX_CORES: u32 = 64;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How a world behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldOptions {
     /// How long a rank waits for another in a launch before the launch fails. To compile, and to recover from a failed
     /// launch, ranks wait at least 10 s.
@@ -42,11 +44,20 @@ pub struct WorldOptions {
     /// Seed for holding ranks up at random places, to shake their timing. 0 for what the environment's `PLD_CHAOS`
     /// says, else for none.
     pub chaos_seed: u64,
+    /// File that gets a trace of what the ranks do; none for what the environment's `PLD_TRACE` says, else for no trace.
+    pub trace: Option<PathBuf>,
 }
 
 impl Default for WorldOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), wait: WaitPolicy::Auto, cores_per_rank: 1, runs: 64, chaos_seed: 0 }
+        Self {
+            timeout: Duration::from_secs(30),
+            wait: WaitPolicy::Auto,
+            cores_per_rank: 1,
+            runs: 64,
+            chaos_seed: 0,
+            trace: None,
+        }
     }
 }
 
@@ -97,10 +108,12 @@ impl World {
         if options.runs == 0 {
             return Err(Error::invalid("a world of 0 runs at a time; at least 1 is needed"));
         }
+        // Before the next step that ranks take together, so that none writes to a file that rank 0 has not begun.
+        let trace = options.trace.clone().map(|path| Trace::begin(path, transport.local(), cores)).transpose()?;
         let board = Board::new(transport.allocate(Board::bytes(nranks), deadline)?, nranks);
         let crowded = nranks as usize * cores as usize > shared_cores(&*transport, deadline)?;
         let fenced = !leave_fences_to_sleepers(&*transport, deadline)?;
-        let core = Arc::new(Core::new(transport, board, rank, options, crowded, fenced)?);
+        let core = Arc::new(Core::new(transport, board, rank, options, crowded, fenced, trace)?);
         let world = Arc::new(World { core, threads: Mutex::default() });
         // If one cannot be started, dropping the world ends the others.
         for rank in world.core.local.clone().skip(1) {
@@ -140,11 +153,11 @@ impl World {
 
     /// Leaves the world: nothing can be launched in it by this process any more. Whatever it still runs is ended, as a
     /// failure of the world. Peers are not disturbed by a rank that leaves when it has done its part. Never hangs;
-    /// calling it again does nothing. In a forked child it does nothing at all.
-    pub fn close(&self) {
+    /// calling it again does nothing. In a forked child it does nothing at all. The error is that of writing the trace.
+    pub fn close(&self) -> Result<()> {
         let core = &self.core;
         if core.fork.is_child() || core.closed.swap(true, Ordering::Relaxed) {
-            return;
+            return Ok(());
         }
         if !core.is_idle() {
             let who = self.rank().map(|r| format!("rank {r}")).unwrap_or_else(|| "the engine".into());
@@ -173,6 +186,7 @@ impl World {
                 let _ = thread.join();
             }
         }
+        core.trace.as_ref().map_or(Ok(()), Trace::write)
     }
 
     pub(super) fn core(&self) -> &Arc<Core> {
@@ -197,14 +211,16 @@ impl Drop for World {
             let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
             std::mem::forget(std::mem::take(threads));
         } else {
-            self.close();
+            // Who wants to know has closed it.
+            let _ = self.close();
         }
     }
 }
 
 /// The options, with what the environment says where they say nothing.
 fn with_environment(options: &WorldOptions) -> Result<WorldOptions> {
-    Ok(WorldOptions { chaos_seed: chaos::seed(options.chaos_seed)?, ..*options })
+    let (chaos_seed, trace) = (chaos::seed(options.chaos_seed)?, trace::path(options.trace.clone()));
+    Ok(WorldOptions { chaos_seed, trace, ..options.clone() })
 }
 
 /// Whether whoever goes to sleep makes the fences of those that may wake it. Collective: only if all can.

@@ -81,7 +81,7 @@ static void option_and_variable(void) {
 }
 
 static void malformed(void) {
-  static const char *const values[] = {"", "x", "-1", "1.5", "0x10", "18446744073709551616"};
+  static const char *const values[] = {" ", "x", "-1", "1.5", "0x10", "18446744073709551616"};
   pld_world_options_t options = with_seed(0);
   size_t i;
   for (i = 0; i < COUNT(values); i++) {

@@ -75,7 +75,7 @@ static void compile_options(void) {
   o.tail[3] = 1;
   x = NULL;
   CHECK_STATUS(PLD_ERR_VERSION, pld_compile(p, world, &o.options, &x));
-  CHECK_ERROR("byte 60");
+  CHECK_ERROR("byte 68");
   /* Before there were callbacks. */
   o.options.struct_size = 12;
   o.options.ncallbacks = 1;

@@ -36,10 +36,8 @@ Program pairs() {
     const Buffer s_ends = prog.alloc_window_bytes("s_ends", 4, ends);
     const Buffer all = prog.alloc_window_bytes("all_buf", 12);
     const Tensor view = let("view", all.view(I32, {3}));
-    ranks("r", 0, 2, [&](Scalar r) { dispatch(e, r, {xs[r], w_low.view(I32, {2, D}), s_low.view(I32, {1}), ys[r]}); });
-    ranks("q", 2, 4, [&](Scalar q) {
-      dispatch(e, q, {xs[q], w_ends.view(I32, {2, D}), s_ends.view(I32, {1}), ys[q]});
-    });
+    ranks("r", 0, 2, [&](Scalar r) { dispatch(e, r, {xs[r], w_low.view(I32, {2, D}), s_low.view(), ys[r]}); });
+    ranks("q", 2, 4, [&](Scalar q) { dispatch(e, q, {xs[q], w_ends.view(), s_ends.view(I32, {1}), ys[q]}); });
     ranks("o", 0, world_size, [&](Scalar o) { dispatch(alone, o, {view, ys[o], o * 7}); });
   });
   prog.finish();

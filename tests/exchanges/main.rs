@@ -94,7 +94,7 @@ fn rank_process() {
                 shaken(seed, |options| {
                     // Ranks need not agree.
                     let chaos_seed = if u64::from(me.rank()) <= seed % 3 { options.chaos_seed } else { 0 };
-                    let options = WorldOptions { chaos_seed, ..*options };
+                    let options = WorldOptions { chaos_seed, ..options.clone() };
                     me.join_as(&seed.to_string(), me.rank(), me.nranks(), &options).unwrap()
                 });
             }

@@ -146,7 +146,7 @@ fn leave_early_rank(me: &Rank) -> Result<String> {
         allreduce_as(&exe, me.rank(), me.nranks(), round)?;
     }
     if me.rank() == 1 {
-        world.close();
+        world.close().unwrap();
         return Ok("left".into());
     }
     allreduce_as(&exe, me.rank(), me.nranks(), 2)?;

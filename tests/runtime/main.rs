@@ -18,6 +18,7 @@ mod shaking;
 mod tasks;
 mod threads;
 mod timeouts;
+mod tracing;
 
 use ranks::Scenario;
 
@@ -31,6 +32,7 @@ fn scenario(name: &str) -> Scenario {
         pools::SCENARIOS,
         residents::SCENARIOS,
         tasks::SCENARIOS,
+        tracing::SCENARIOS,
     ];
     let found = tables.into_iter().flatten().find(|(candidate, _)| *candidate == name);
     found.unwrap_or_else(|| panic!("no scenario {name}")).1

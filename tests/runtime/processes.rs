@@ -265,7 +265,7 @@ fn fork_rank(me: &Rank) -> Result<String> {
     let child = unsafe { libc::fork() };
     if child == 0 {
         let told = allreduce_as(&exe, me.rank(), me.nranks(), 1).is_err_and(|e| e.kind == ErrorKind::Forked);
-        world.close();
+        world.close().unwrap();
         drop((exe, world));
         // SAFETY: ends the child at once.
         unsafe { libc::_exit(!told as i32) }

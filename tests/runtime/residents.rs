@@ -239,7 +239,7 @@ fn mistakes_are_named() {
     assert_eq!(right.copy_in(2, &[1; 64]).unwrap_err().message, "this resident has no shard of rank 2");
     assert_eq!(one.copy_out(0, &mut [1; 64]).unwrap_err().message, "this resident has no shard of rank 0");
 
-    world.close();
+    world.close().unwrap();
     assert_eq!(right.copy_in(0, &[1; 64]).unwrap_err().kind, ErrorKind::InvalidState);
     assert_eq!(right.copy_out(0, &mut [1; 64]).unwrap_err().kind, ErrorKind::InvalidState);
     assert_eq!(Resident::create_stacked(&world, DType::I32, &[1]).unwrap_err().kind, ErrorKind::InvalidState);

@@ -193,14 +193,14 @@ fn a_run_that_waits_times_out_for_the_caller_and_ends_with_the_world() {
     let error = run.wait(Some(Duration::from_millis(30))).unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Timeout, "the run has not ended after 0.030 s"));
     assert!(!run.done() && !next.done());
-    world.close();
+    world.close().unwrap();
     let error = run.wait(None).unwrap_err();
     let closed = "the engine closed the world during a launch";
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Aborted, closed));
     assert!(next.wait(None).is_err());
     assert_eq!(exe.launch(&moe(&mut first, 1, 0, 1)).unwrap_err().kind, ErrorKind::InvalidState);
     assert_eq!(exe.submit(&moe(&mut first, 1, 0, 1)).err().unwrap().kind, ErrorKind::InvalidState);
-    world.close();
+    world.close().unwrap();
 }
 
 /// The last handle of the world is dropped by its own thread.
@@ -272,7 +272,7 @@ fn a_forked_child_is_told_and_harms_nobody() {
             forked(world.abort(1).err().map(|e| e.kind)),
             !run.done(),
         ];
-        world.close();
+        world.close().unwrap();
         drop((run, exe, counter, world));
         let code = told.iter().position(|told| !told).map_or(0, |which| which as i32 + 1);
         // SAFETY: ends the child at once.

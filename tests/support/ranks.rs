@@ -67,7 +67,7 @@ pub enum Arg {
     Bits(u64),
 }
 
-const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop };
+const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
 
 /// What the hooks need.
 struct Shared {
@@ -132,7 +132,8 @@ impl Ranks {
         let code = ranks.into_iter().map(|rank| {
             let Options { each, checked, shaken } = options;
             // Both ways to signal are tested.
-            let binding = Binding { nranks, rank, stride, layout: &layout, checked, shaken, fenced: !each };
+            let binding =
+                Binding { nranks, rank, stride, layout: &layout, checked, shaken, traced: false, fenced: !each };
             compile(program, &binding, &HOOKS).expect("the program compiles")
         });
         Self { code: code.collect(), patience: Duration::from_secs(20), nranks, stride, window_bytes: layout.bytes }
@@ -197,6 +198,8 @@ impl Ranks {
                             paces: paces.as_ptr(),
                             runtime: std::ptr::from_ref(shared).cast::<c_void>().cast_mut(),
                             live: 0,
+                            written: 0,
+                            read: 0,
                             rank: rank as u32,
                             fault: Fault {
                                 site: u32::MAX,
@@ -296,6 +299,10 @@ unsafe extern "C" fn stop(frame: *mut Frame) {
     // SAFETY: as in `wait`.
     let (shared, rank) = unsafe { (&*(*frame).runtime.cast::<Shared>(), (*frame).rank) };
     shared.stops[rank as usize].fetch_add(1, Ordering::Relaxed);
+}
+
+unsafe extern "C" fn record(_: *mut Frame, _: u32, _: u32, _: u32, _: u64) {
+    unreachable!("the code is not traced")
 }
 
 unsafe extern "C" fn ring(frame: *mut Frame, peer: u32) {

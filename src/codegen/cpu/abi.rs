@@ -56,6 +56,10 @@ pub struct Frame {
     /// Other than 0 while tasks have to be submitted: some have not ended, or other cores run them too. The runtime
     /// keeps it.
     pub live: u64,
+    /// Bytes that the running task has written at ranks and read from them; counted by code that is [`super::Binding::traced`].
+    pub written: u64,
+    /// As above.
+    pub read: u64,
     /// This rank.
     pub rank: u32,
     /// What a run-time check found, if the driver returned [`Exit::Fault`].
@@ -70,7 +74,7 @@ pub struct Fault {
     pub site: u32,
     /// A [`FaultKind`].
     pub kind: u32,
-    /// The dimension, of those in [`super::Site::shape`].
+    /// The dimension, of those of the operand.
     pub dim: u32,
     /// The tensor operand: index into [`super::Site::operands`].
     pub operand: u32,
@@ -135,6 +139,20 @@ pub struct Hooks {
     ) -> i32,
     /// Holds the rank up for a while, or not. Only code that is [`super::Binding::shaken`] calls it.
     pub stop: unsafe extern "C" fn(frame: *mut Frame),
+    /// Records a [`Report`] of the op with this [`super::Site`]. Only code that is [`super::Binding::traced`] calls it.
+    pub record: unsafe extern "C" fn(frame: *mut Frame, report: u32, site: u32, peer: u32, value: u64),
+}
+
+/// What code reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Report {
+    /// A block of a task begins; the value is its index.
+    TaskBegun = 0,
+    /// It ends; the frame has counted its bytes.
+    TaskEnded = 1,
+    /// The op notifies a cell of a peer; the value is the cell's address.
+    Notified = 2,
 }
 
 /// What [`Hooks::submit`] returns when the launch has failed.

@@ -24,6 +24,8 @@ pub struct Binding<'a> {
     pub checked: bool,
     /// Call [`super::abi::Hooks::stop`] wherever the order of ranks may matter.
     pub shaken: bool,
+    /// Call [`super::abi::Hooks::record`] for a trace.
+    pub traced: bool,
     /// Make a fence between a signal and the look for sleepers, because sleepers cannot make it.
     pub fenced: bool,
 }

@@ -254,6 +254,7 @@ impl<'c, 'p> Function<'c, 'p> {
     fn op(&mut self, op: Op, next: Option<Op>) -> Result<()> {
         self.op = op;
         self.stop_before(op);
+        self.count_bytes(op);
         match &self.program().ops[op].kind {
             OpKind::Scalar { dst, expr } => self.scalar(*dst, expr),
             OpKind::VarDef { var, init } => self.var_def(*var, *init),

@@ -29,6 +29,7 @@ mod size;
 mod submit;
 mod task;
 mod tile;
+mod trace;
 mod transfer;
 mod versions;
 

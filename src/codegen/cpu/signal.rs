@@ -23,6 +23,7 @@ impl Function<'_, '_> {
     pub fn notify(&mut self, window: Tensor, peer: Scalar, at: &[Scalar], value: Scalar, op: NotifyOp) {
         let peer = self.peer(window, peer);
         let cell = self.element(window, Some(peer), at);
+        self.report_notify(peer, cell);
         let value = self.value_as(value, ScalarType::I32);
         let fenced = self.unit.binding.fenced;
         match op {

@@ -28,6 +28,7 @@ impl Function<'_, '_> {
         if let Some(predicate) = kind.task().and_then(|(_, options)| options.predicate.as_ref()) {
             self.retire_unless(predicate);
         }
+        self.report_begin(block);
         match kind {
             OpKind::Task { grid, body, .. } => {
                 if let Some(grid) = grid {
@@ -43,6 +44,7 @@ impl Function<'_, '_> {
             }
             _ => unreachable!("{} is no task", kind.name()),
         }
+        self.report_end(op);
         self.stop();
         Ok(())
     }

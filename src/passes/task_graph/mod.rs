@@ -18,7 +18,7 @@ use crate::ir::program::{Param, TensorDef};
 use crate::ir::{Array, Block, Buffer, Entry, Op, OpKind, Operand, Program, Scalar, Task, TaskOptions, Tensor, Var};
 use crate::verify::range::Ranges;
 
-pub use print::{dot, text};
+pub use print::{Graph, GraphEdge, GraphTask, dot, graphs, text};
 pub use region::{Atom, Hull, Hulls, Linear};
 use region::{Regions, disjoint, disjoint_in_turns};
 

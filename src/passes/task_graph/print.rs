@@ -4,64 +4,111 @@ use std::fmt::Write;
 
 use crate::ir::extent::Known;
 use crate::ir::print::Text;
-use crate::ir::{Op, OpKind, Program};
+use crate::ir::{Entry, Op, OpKind, Program};
 use crate::verify::domains::Domains;
 use crate::verify::range::Ranges;
 
-use super::{Edge, Mode, Tasks, edges, tasks};
+use super::{Edge, Mode, edges, tasks};
+
+/// The graph of an entry, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// The entry.
+    pub entry: Entry,
+    /// Its tasks, in source order.
+    pub tasks: Vec<GraphTask>,
+    /// Which of them wait for which, without conflicts that others between them put in order already.
+    pub edges: Vec<GraphEdge>,
+}
+
+/// A task in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphTask {
+    /// The op that is the task.
+    pub op: Op,
+    /// Its name.
+    pub name: String,
+    /// What it is: `at copy_in`, `spmd push [8]`.
+    pub label: String,
+}
+
+/// Why one task waits for another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphEdge {
+    /// The one that comes first, by number.
+    pub from: usize,
+    /// The one that waits.
+    pub to: usize,
+    /// Only from one turn of a loop to the next.
+    pub carried: bool,
+    /// `deps`, or what both touch and how: `recv_x: write, read`.
+    pub reason: String,
+}
+
+/// The graph of each entry, for a world if it is known.
+pub fn graphs(program: &Program, world: Option<u32>) -> Vec<Graph> {
+    let names = Text::new(program);
+    let known = Known { world: world.map(i64::from), dims: &[] };
+    let ranges = Ranges::new(program, &Domains::new(program, world), world);
+    let graph = |entry: Entry| {
+        let tasks = tasks(program, entry, known);
+        let task = |op: Op| {
+            let name = program.ops[op].kind.task().map_or("", |(task, _)| program.tasks[task].name.as_str());
+            GraphTask { op, name: name.into(), label: label(&program.ops[op].kind, name, &names) }
+        };
+        let edge = |edge: Edge| {
+            let reason = reason(&names, &edge);
+            GraphEdge { from: edge.from, to: edge.to, carried: edge.carried, reason }
+        };
+        let edges = without_shortcuts(edges(program, &tasks, &ranges));
+        Graph {
+            entry,
+            tasks: tasks.nodes.iter().map(|node| task(node.op)).collect(),
+            edges: edges.into_iter().map(edge).collect(),
+        }
+    };
+    program.entries.keys().map(graph).collect()
+}
 
 /// The tasks of every entry, each with the tasks that it waits for and why:
 /// `dispatch_wait after dispatch_push (deps)`.
 pub fn text(program: &Program, world: Option<u32>) -> String {
-    let names = Text::new(program);
     let mut out = String::new();
-    for_each_entry(program, world, |name, tasks, edges| {
-        _ = writeln!(out, "entry {name}");
-        for (to, node) in tasks.nodes.iter().enumerate() {
-            _ = write!(out, "  {}", label(program, &names, node.op));
+    for Graph { entry, tasks, edges } in graphs(program, world) {
+        _ = writeln!(out, "entry {}", program.entries[entry].name);
+        for (to, task) in tasks.iter().enumerate() {
+            _ = write!(out, "  {}", task.label);
             let mut before = "after";
             for edge in edges.iter().filter(|edge| edge.to == to) {
-                let from = &program.tasks[tasks.nodes[edge.from].task].name;
                 let turn = if edge.carried { ", of the turn before" } else { "" };
-                _ = write!(out, " {before} {from} ({}{turn})", reason(&names, edge));
+                _ = write!(out, " {before} {} ({}{turn})", tasks[edge.from].name, edge.reason);
                 before = "and";
             }
             out.push('\n');
         }
-    });
+    }
     out
 }
 
 /// The same as a graph for Graphviz' `dot`. Dashed edges go from one turn of a loop to the next.
 pub fn dot(program: &Program, world: Option<u32>) -> String {
-    let names = Text::new(program);
     let mut out = format!("digraph {} {{\n  node [shape=box];\n", program.name);
     let mut first = 0;
-    for_each_entry(program, world, |name, tasks, edges| {
+    for Graph { entry, tasks, edges } in graphs(program, world) {
+        let name = &program.entries[entry].name;
         _ = writeln!(out, "  subgraph cluster_{name} {{\n    label=\"{name}\";");
-        for (index, node) in tasks.nodes.iter().enumerate() {
-            _ = writeln!(out, "    t{} [label=\"{}\"];", first + index, label(program, &names, node.op));
+        for (index, task) in tasks.iter().enumerate() {
+            _ = writeln!(out, "    t{} [label=\"{}\"];", first + index, task.label);
         }
         out.push_str("  }\n");
-        for edge in edges {
-            let style = if edge.carried { ", style=dashed" } else { "" };
-            let (from, to, why) = (first + edge.from, first + edge.to, reason(&names, edge));
-            _ = writeln!(out, "  t{from} -> t{to} [label=\"{why}\"{style}];");
+        for GraphEdge { from, to, carried, reason } in edges {
+            let style = if carried { ", style=dashed" } else { "" };
+            _ = writeln!(out, "  t{} -> t{} [label=\"{reason}\"{style}];", first + from, first + to);
         }
-        first += tasks.nodes.len();
-    });
+        first += tasks.len();
+    }
     out.push_str("}\n");
     out
-}
-
-fn for_each_entry(program: &Program, world: Option<u32>, mut visit: impl FnMut(&str, &Tasks, &[Edge])) {
-    let known = Known { world: world.map(i64::from), dims: &[] };
-    let ranges = Ranges::new(program, &Domains::new(program, world), world);
-    for (entry, data) in &program.entries {
-        let tasks = tasks(program, entry, known);
-        let edges = without_shortcuts(edges(program, &tasks, &ranges));
-        visit(&data.name, &tasks, &edges);
-    }
 }
 
 /// Leaves out conflicts between tasks that others between them put in order already.
@@ -74,10 +121,7 @@ fn without_shortcuts(edges: Vec<Edge>) -> Vec<Edge> {
     edges.iter().filter(|edge| !shortcut(edge)).cloned().collect()
 }
 
-/// `at copy_in`, `spmd push [8]`.
-fn label(program: &Program, names: &Text, op: Op) -> String {
-    let kind = &program.ops[op].kind;
-    let name = kind.task().map_or("", |(task, _)| program.tasks[task].name.as_str());
+fn label(kind: &OpKind, name: &str, names: &Text) -> String {
     let verb = kind.name();
     match kind {
         OpKind::Task { grid: Some(grid), .. } => format!("{verb} {name} [{}]", names.scalar(grid.blocks)),
@@ -86,7 +130,6 @@ fn label(program: &Program, names: &Text, op: Op) -> String {
     }
 }
 
-/// `deps`, or `recv_x: write, read`.
 fn reason(names: &Text, edge: &Edge) -> String {
     let does = |mode| match mode {
         Mode::Read => "read",

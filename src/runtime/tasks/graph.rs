@@ -90,6 +90,8 @@ struct Touch {
 struct Deferred {
     pending: Pending,
     node: u32,
+    /// When it was deferred, if that is recorded.
+    begun: Option<u64>,
 }
 
 /// A block to run.
@@ -310,13 +312,13 @@ impl Graph {
         }
     }
 
-    /// The running block of `node` lets its task end only when the cell has arrived.
-    pub fn defer(&mut self, node: u32, pending: Pending) {
+    /// The running block of `node` lets its task end only when the cell has arrived. `begun` is for [`Graph::poll`].
+    pub fn defer(&mut self, node: u32, pending: Pending, begun: Option<u64>) {
         let data = &mut self.nodes[node as usize];
         data.open += 1;
         data.deferred += 1;
         self.deferring += u32::from(data.deferred == 1);
-        self.deferred.push(Deferred { pending, node });
+        self.deferred.push(Deferred { pending, node, begun });
     }
 
     /// Cells that the task waits for, and tasks that wait for some.
@@ -324,15 +326,16 @@ impl Graph {
         (self.nodes[node as usize].deferred, self.deferring)
     }
 
-    /// Looks for cells that have arrived.
-    pub fn poll(&mut self) {
+    /// Looks for cells that have arrived; `arrived` gets each, with when it was deferred.
+    pub fn poll(&mut self, mut arrived: impl FnMut(&Pending, Option<u64>)) {
         let mut at = 0;
         while at < self.deferred.len() {
             if !self.deferred[at].pending.compares() {
                 at += 1;
                 continue;
             }
-            let Deferred { node, .. } = self.deferred.swap_remove(at);
+            let Deferred { node, pending, begun } = self.deferred.swap_remove(at);
+            arrived(&pending, begun);
             let data = &mut self.nodes[node as usize];
             data.deferred -= 1;
             self.deferring -= u32::from(data.deferred == 0);

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::runtime::aligned::Aligned;
 use crate::runtime::hooks::{Context, Pending, guarded};
 use crate::runtime::report;
+use crate::runtime::trace::Kind;
 use crate::runtime::wait::SLICE;
 
 /// What the cores of a rank need to run tasks of a launch.
@@ -22,6 +23,15 @@ pub(in crate::runtime) struct Ground {
     pub frame: *const Frame,
     /// What hooks get with it.
     pub context: *const Context<'static>,
+}
+
+impl Ground {
+    /// A cell that a task's end waited for has arrived; this core has noticed.
+    fn arrived(&self, core: u32, pending: &Pending, begun: Option<u64>) {
+        // SAFETY: it outlives the tasks of the launch, and this one has just ended.
+        let context = Context { lane: core, ..unsafe { *self.context } };
+        context.wait_ends(begun, pending.site, context.image.windows.offset(context.rank, pending.cell));
+    }
 }
 
 // SAFETY: both are read only, and outlive the launch's last block.
@@ -40,6 +50,15 @@ impl Job {
     fn context(&self) -> &Context<'static> {
         // SAFETY: it outlives the block.
         unsafe { &*self.ground.context }
+    }
+
+    /// The block stops or goes on.
+    fn record(&self, kind: Kind) {
+        let context = self.context();
+        if let Some(trace) = &context.core.trace {
+            let site = context.image.routine.tasks[self.block.task as usize].site;
+            trace.record(&Context { lane: self.lane, ..*context }, kind, site, 0, 0, 0);
+        }
     }
 
     pub(super) fn set_scratch(&mut self, scratch: *mut u8) {
@@ -123,7 +142,7 @@ impl Lane {
     /// Runs what can run, until nothing can. `own` is the launch that this core's own thread has begun; `first` is a block
     /// of it that has been taken already.
     pub fn work(&mut self, tasks: &Tasks, own: Option<Ground>, first: Option<Block>) {
-        let mut next = first.zip(own);
+        let (mut next, number) = (first.zip(own), self.number);
         loop {
             let ended = next.and_then(|(block, ground)| self.run(block, ground));
             self.resume_arrived(tasks);
@@ -132,9 +151,10 @@ impl Lane {
                 if let Some((job, exit)) = &ended {
                     shared.end(job.block, *exit);
                 }
-                shared.graph.poll();
+                let ground = own.or(shared.ground);
+                shared.graph.poll(|pending, begun| ground.into_iter().for_each(|g| g.arrived(number, pending, begun)));
                 let block = tasks.take(&mut shared.graph)?;
-                Some((block, own.or(shared.ground).expect("a task has a launch")))
+                Some((block, ground.expect("a task has a launch")))
             };
             next = match &ended {
                 Some((job, _)) => tasks.change(job.context().core, visit),
@@ -159,6 +179,7 @@ impl Lane {
                 }
             };
             let Blocked { mut fiber, job, .. } = self.blocked.swap_remove(at);
+            job.record(Kind::TaskResumed);
             let event = fiber.resume(resume);
             if let Event::Ended(exit) = self.keep(fiber, job, event) {
                 tasks.change(job.context().core, |shared| shared.end(job.block, exit));
@@ -213,6 +234,7 @@ impl Lane {
         match event {
             Event::Ended(_) => self.idle.push(fiber),
             Event::Blocked(pending) => {
+                job.record(Kind::TaskStopped);
                 let (last, tasks) = (self.blocked.len(), job.context().core.tasks(job.context().rank));
                 self.blocked.push(Blocked { fiber, job, pending, seen: Cell::new(false) });
                 self.blocked.swap(last - tasks.choose(last + 1), last);

@@ -223,7 +223,7 @@ impl Tasks {
     pub(super) fn defer(&self, context: &Context, pending: Pending) -> Result<()> {
         let node = context.task.expect("a task that defers is submitted");
         let (cells, waiters) = self.with(|shared| {
-            shared.graph.defer(node, pending);
+            shared.graph.defer(node, pending, context.wait_begins());
             shared.graph.deferrals(node)
         });
         let what = if i64::from(cells) > MAX_CONDITIONS {

@@ -100,6 +100,7 @@ class Var {
  public:
   /// A variable of the C interface, of this program.
   Var(pld_program_t *program, pld_var_t raw) noexcept : program_(program), raw_(raw) {}
+  /// The same variable.
   Var(const Var &) noexcept = default;
 
   /// Changes the value.

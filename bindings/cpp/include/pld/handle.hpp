@@ -17,7 +17,9 @@ class Handle {
   /// Takes over an object of the C interface. `kept` is what the object points to: it goes after the object.
   explicit Handle(Raw *raw, std::shared_ptr<void> kept = nullptr) noexcept : kept_(std::move(kept)), raw_(raw) {}
 
+  /// Takes over what another one owns.
   Handle(Handle &&other) noexcept : kept_(std::move(other.kept_)), raw_(std::exchange(other.raw_, nullptr)) {}
+  /// Takes over what another one owns, in place of its own object, which is destroyed.
   Handle &operator=(Handle &&other) noexcept {
     Handle taken(std::move(other));
     std::swap(kept_, taken.kept_);

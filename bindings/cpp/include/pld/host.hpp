@@ -58,9 +58,17 @@ class Buffer {
  public:
   /// A buffer of the C interface, of this program.
   Buffer(pld_program_t *program, pld_buffer_t raw) noexcept : program_(program), raw_(raw) {}
+  /// The same, of this element type and shape.
+  Buffer(pld_program_t *program, pld_buffer_t raw, DType dtype, Shape shape) noexcept
+      : program_(program), raw_(raw), dtype_(pld::capi(dtype)), shape_(shape) {}
 
-  /// A view of it, which can be passed to window parameters. It takes the name of the parameter unless `let` gives it
-  /// one.
+  /// A view of all of it, as it was allocated; one of bytes alone needs a type and a shape.
+  Tensor view(Location at = Location::here()) const {
+    return Tensor(program_, (pld_window)(detail::at(program_, at), raw_, dtype_, shape_.data(), shape_.size()));
+  }
+
+  /// A view of it of another type or shape. A view takes the name of the parameter that it is passed to, unless `let`
+  /// gives it one.
   Tensor view(DType dtype, Shape shape, Location at = Location::here()) const {
     return Tensor(program_, (pld_window)(detail::at(program_, at), raw_, pld::capi(dtype), shape.data(), shape.size()));
   }
@@ -71,6 +79,8 @@ class Buffer {
  private:
   pld_program_t *program_;
   pld_buffer_t raw_;
+  pld_dtype_t dtype_ = 0;
+  Shape shape_{};
 };
 
 /// Calls `body(rank)` once, to build what is done for the ranks from `first` up to, but without, `end`; the rank is an

@@ -38,4 +38,7 @@
 #include <pld/transfer.hpp>
 #include <pld/world.hpp>
 
+/// The C++ layer: what builds programs is here as functions, what lives is here as classes.
+namespace pld {}
+
 #endif

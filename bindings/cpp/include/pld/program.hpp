@@ -230,9 +230,10 @@ class Program : public Handle<pld_program_t, pld_program_destroy> {
   Buffer alloc_window(const std::string &name, DType dtype, Shape shape, Domain domain = {},
                       Location at = Location::here()) {
     const pld_dtype_t d = pld::capi(dtype);
-    return Buffer(capi(),
-                  domain ? (pld_alloc_window_in)(here(at), domain.capi(), name.c_str(), d, shape.data(), shape.size())
-                         : (pld_alloc_window)(here(at), name.c_str(), d, shape.data(), shape.size()));
+    const pld_buffer_t made =
+        domain ? (pld_alloc_window_in)(here(at), domain.capi(), name.c_str(), d, shape.data(), shape.size())
+               : (pld_alloc_window)(here(at), name.c_str(), d, shape.data(), shape.size());
+    return Buffer(capi(), made, dtype, shape);
   }
 
   /// A window buffer of so many bytes, for several views of different shapes; `bytes` is made of numbers, the world

@@ -19,7 +19,8 @@ class TileOperand;
 /// assignments of this class overwrite it, as the program runs. Copies of the C++ value name the same tile.
 ///
 /// Operators take tiles of the same shape and element type, or a tile and a scalar, with the meaning of `pld_tile_add`
-/// and its neighbours: integers wrap, F16 and BF16 compute in F32 and round.
+/// and its neighbours: integers wrap, F16 and BF16 compute in F32 and round. C++ leaves open which operand is made first:
+/// name two loads before adding them, if the program's text is to be the same with every compiler.
 class Tile {
  public:
   /// No tile.
@@ -28,6 +29,7 @@ class Tile {
   Tile(pld_program_t *program, pld_tile_t raw, Location at) noexcept : program_(program), at_(at) {
     if (program != nullptr) raw_ = raw;
   }
+  /// The same tile.
   Tile(const Tile &) noexcept = default;
 
   /// Overwrites it by a new tile: `acc = acc + x`.

@@ -1,0 +1,72 @@
+//! Who signals whom, in one run.
+
+use std::collections::HashSet;
+
+use super::machine::Machine;
+use crate::ir::{Buffer, NotifyOp, Op};
+
+/// The tasks of a run, and the signals between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signals {
+    /// By rank, in the order in which they begin; all instances and blocks of a task are one.
+    pub tasks: Vec<RankTask>,
+    /// By the task that waits.
+    pub signals: Vec<Signal>,
+    /// All launches have come to their end; otherwise the signals are those until then.
+    pub done: bool,
+}
+
+/// A task of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RankTask {
+    /// The rank.
+    pub rank: u32,
+    /// The op that is the task.
+    pub op: Op,
+}
+
+/// Notifies of one task that waits of another one need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Who notifies, by number among [`Signals::tasks`].
+    pub from: usize,
+    /// Who waits.
+    pub to: usize,
+    /// The window that the cells are in.
+    pub buffer: Buffer,
+    /// The first of the notifies.
+    pub notify: Op,
+    /// The wait that needs it.
+    pub wait: Op,
+}
+
+impl Signals {
+    /// What a run has shown.
+    pub(super) fn of(machine: &Machine) -> Self {
+        let task = |by: u32| {
+            let who = &machine.who[by as usize];
+            RankTask { rank: who.rank as u32, op: who.op }
+        };
+        let mut tasks: Vec<RankTask> = (0..machine.who.len() as u32).map(task).collect();
+        let mut seen = HashSet::new();
+        tasks.retain(|task| seen.insert(*task));
+        tasks.sort_by_key(|task| task.rank);
+        let number = |by: u32| tasks.iter().position(|t| *t == task(by)).expect("every task that has begun is there");
+        let mut signals: Vec<Signal> = Vec::new();
+        for seen in &machine.seen {
+            let Some(awaited) = seen.awaited else { continue };
+            // What came behind the note that was enough came early by chance; what came before a set no longer counts.
+            let notes = &machine.cells[&awaited.cell].notes[..seen.notes];
+            let enough = notes.iter().position(|note| awaited.holds(note.result)).map_or(notes.len(), |at| at + 1);
+            let first = notes[..enough].iter().rposition(|note| note.does == NotifyOp::Set).unwrap_or(0);
+            for note in &notes[first..enough] {
+                let (from, to, buffer) = (number(note.by), number(seen.by), awaited.buffer);
+                if !signals.iter().any(|s| (s.from, s.to, s.buffer) == (from, to, buffer)) {
+                    signals.push(Signal { from, to, buffer, notify: note.op, wait: awaited.op });
+                }
+            }
+        }
+        signals.sort_by_key(|signal| (signal.to, signal.from, signal.buffer));
+        Self { tasks, signals, done: machine.is_done() }
+    }
+}
