@@ -91,8 +91,7 @@ class TileOperand {
 };
 
 /// Overwrites a tile by another one of the same shape and element type.
-inline void assign(Tile &tile, const Tile &value, Location at = Location::here());
-inline void assign(Tile &tile, const Tile &value, Location at) { tile.overwrite(value, at); }
+inline void assign(Tile &tile, const Tile &value, Location at = Location::here()) { tile.overwrite(value, at); }
 
 namespace detail {
 
