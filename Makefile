@@ -15,7 +15,8 @@ CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
 RUSTDOC := --document-private-items -D warnings -A rustdoc::private_intra_doc_links
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench bench-peers tune docs bless setup package lint test-rust test-loom test-c test-cpp test-valgrind test-docs
+.PHONY: demo test bench bench-peers tune docs docs-python bless setup package lint \
+	test-rust test-loom test-c test-cpp test-valgrind test-python test-docs
 
 demo: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
@@ -25,7 +26,7 @@ demo: package
 	target/examples/allreduce --ranks 2 --processes
 	target/examples/allreduce --ranks 4 --processes
 
-test: lint test-rust test-loom test-c test-cpp test-valgrind test-docs
+test: lint test-rust test-loom test-c test-cpp test-valgrind test-python test-docs
 	@echo "all tests passed"
 
 setup:
@@ -74,6 +75,11 @@ test-valgrind: test-c test-cpp
 	ctest --test-dir target/tests-c -T memcheck --output-on-failure
 	ctest --test-dir target/tests-cpp/g++ -T memcheck -R cxx17 -E processes --output-on-failure
 
+# The Python package, as its wheel in an empty environment.
+test-python: package
+	scripts/setup.sh venv
+	PLD_LIBRARY=$(CURDIR)/target/release/libpld.so bindings/python-cffi/test.sh
+
 # Every command and every program that a document shows; and that the reference has no warnings.
 test-docs: package docs
 	PATH="$(PREFIX)/bin:$$PATH" scripts/run-docs.sh README.md docs/*.md docs/tutorial/*.md
@@ -88,7 +94,7 @@ bench-peers:
 tune: setup
 	$(CARGO) run --release -p pld-bench -- tune
 
-docs:
+docs: docs-python
 	scripts/setup.sh doxygen
 	mkdir -p target/docs
 	doxygen docs/Doxyfile
@@ -96,6 +102,9 @@ docs:
 	rm -rf target/docs/rust && cp -a target/doc target/docs/rust
 	cp docs/index.html target/docs/
 	@echo "target/docs/index.html"
+
+docs-python: test-python
+	cd target/python && venv/bin/python -m pdoc --output-directory $(CURDIR)/target/docs/python pld
 
 bless:
 	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown --test tutorial

@@ -70,3 +70,47 @@ impl Signals {
         Self { tasks, signals, done: machine.is_done() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::check::{Options, inputs, signals};
+    use crate::ir::parse::parse;
+
+    /// Who signals task `wait_one` and `wait_two` of rank 0, if each rank notifies with this op.
+    fn notifiers(notify: &str) -> [Vec<u32>; 2] {
+        let text = format!(
+            "program p\n\
+             entry e(c: window[1] i32, me: i32) {{\n\
+             at tell {{ {notify} }}\n\
+             at wait_one {{ if me == 0 {{ wait c[0] >= 1 }} }}\n\
+             at wait_two {{ if me == 0 {{ wait c[0] >= 2 }} }}\n\
+             }}\n\
+             host () {{\n\
+             c_buf = alloc_window [1] i32\n\
+             ranks r in 0..world {{\n c = window c_buf [1] i32\n dispatch e(c, r) device r\n }}\n\
+             }}\n"
+        );
+        let program = parse(&text, "test.pld").unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+        let nranks = 3;
+        let inputs = inputs(&program, nranks, 1, crate::check::Fill::Iota, 0, &[]).unwrap();
+        let options = Options { nranks, dims: &inputs.dims, args: &inputs.args, ..Options::default() };
+        let found = signals(&program, &options).unwrap();
+        assert!(found.done);
+        let name = |task: usize| {
+            let op = found.tasks[task].op;
+            program.ops[op].kind.task().map(|(task, _)| program.tasks[task].name.as_str()).unwrap()
+        };
+        ["wait_one", "wait_two"].map(|waits| {
+            let signals = found.signals.iter().filter(|signal| name(signal.to) == waits);
+            signals.map(|signal| found.tasks[signal.from].rank).collect()
+        })
+    }
+
+    #[test]
+    fn only_notifies_that_are_needed_count() {
+        let [one, two] = notifiers("notify c[0] @0 += 1");
+        assert_eq!((one.len(), two.len()), (1, 2), "of three additions");
+        assert_eq!(one[0], two[0], "the first one is enough for the first wait");
+        assert_eq!(notifiers("if me == 2 { notify c[0] @0 = 2 }"), [[2], [2]]);
+    }
+}

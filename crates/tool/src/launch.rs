@@ -13,9 +13,9 @@ use pld::ir::{OpKind, Program};
 use pld::runtime::{Callback, CallbackContext, CompileOptions, Executable, MAX_CORES, MAX_RANKS, World, WorldOptions};
 use pld::transport::shm::{Bootstrap, ShmOptions};
 
-use crate::commands::check::seconds;
 use crate::exit::{Exit, Failure, Result};
 use crate::ranks::Job;
+use crate::seconds::seconds;
 use crate::source::Source;
 use crate::tensors::arguments::{Arguments, InputOptions};
 
@@ -61,15 +61,21 @@ pub struct LaunchOptions {
 
 /// A program that can be launched.
 pub struct Prepared {
+    /// As it was read.
     pub program: Program,
+    /// Its world.
     pub world: Arc<World>,
+    /// Compiled for it.
     pub executable: Arc<Executable>,
+    /// What each launch is given.
     pub arguments: Arguments,
 }
 
-/// What ranks have done in processes of their own.
-pub struct Jointly {
+/// A job whose ranks have all done their part, in processes of their own.
+pub struct Finished {
+    /// What they have run.
     pub program: Program,
+    /// How many they were.
     pub nranks: u32,
     /// Where their results are.
     pub folder: Folder,
@@ -151,7 +157,7 @@ impl LaunchOptions {
 
     /// Runs `command` of this tool once a rank, with these options and `more`. Each process has left its results in the
     /// folder if all went well.
-    pub fn run_processes(&self, command: &str, more: &[OsString]) -> Result<Jointly> {
+    pub fn run_processes(&self, command: &str, more: &[OsString]) -> Result<Finished> {
         let nranks = self.nranks()?;
         let source = Source::read(&self.file)?;
         // What is wrong with the program is said once, not by every rank.
@@ -181,7 +187,7 @@ impl LaunchOptions {
         args.extend_from_slice(more);
         let job = Job { nranks, prefix: true, timeout: None, grace: Duration::from_secs(5) };
         match job.run(&args, &[("PLD_JOB", unique_name())])?.report()? {
-            Exit::Ok => Ok(Jointly { program, nranks, folder }),
+            Exit::Ok => Ok(Finished { program, nranks, folder }),
             exit => Err(Failure { exit, message: String::new() }),
         }
     }

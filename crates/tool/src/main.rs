@@ -10,6 +10,7 @@ mod excerpt;
 mod exit;
 mod launch;
 mod ranks;
+mod seconds;
 mod source;
 mod tensors;
 mod timeline;

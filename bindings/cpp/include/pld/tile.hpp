@@ -19,8 +19,8 @@ class TileOperand;
 /// assignments of this class overwrite it, as the program runs. Copies of the C++ value name the same tile.
 ///
 /// Operators take tiles of the same shape and element type, or a tile and a scalar, with the meaning of `pld_tile_add`
-/// and its neighbours: integers wrap, F16 and BF16 compute in F32 and round. C++ leaves open which operand is made first:
-/// name two loads before adding them, if the program's text is to be the same with every compiler.
+/// and its neighbours: integers wrap, F16 and BF16 compute in F32 and round. C++ leaves open which operand is made
+/// first: name two loads before adding them, if the program's text is to be the same with every compiler.
 class Tile {
  public:
   /// No tile.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::console::{self, STRONG};
 use crate::exit::{Exit, Failure, Result};
-use crate::launch::{Jointly, LaunchOptions, Prepared};
+use crate::launch::{Finished, LaunchOptions, Prepared};
 use crate::source::count;
 
 const EXAMPLES: &str = "\
@@ -119,7 +119,7 @@ impl Bench {
     fn processes(&self) -> Result<(String, u32, Vec<Times>)> {
         let (rounds, warmup) = (self.rounds.to_string(), self.warmup.to_string());
         let more = ["--rounds".into(), rounds.into(), "--warmup".into(), warmup.into()];
-        let Jointly { program, nranks, folder } = self.options.run_processes("bench", &more)?;
+        let Finished { program, nranks, folder } = self.options.run_processes("bench", &more)?;
         let times = (0..nranks).map(|rank| Times::read(&folder.path, rank)).collect::<Result<_>>()?;
         Ok((program.name, nranks, times))
     }

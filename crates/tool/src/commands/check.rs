@@ -13,6 +13,7 @@ use pld::verify::verify;
 use crate::console::{self, ERROR, GOOD, WARNING};
 use crate::excerpt::excerpt;
 use crate::exit::{Exit, Failure, Result};
+use crate::seconds::seconds;
 use crate::source::{Source, count};
 use crate::tensors::arguments::{InputOptions, Inputs};
 
@@ -74,12 +75,6 @@ enum Memory {
     Host,
     /// At a notify of the task that made them
     Npu,
-}
-
-/// A number of seconds, such as 2.5.
-pub fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().map_err(|_| "not a number of seconds".to_string())?;
-    Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())
 }
 
 /// Something that is said about a file.

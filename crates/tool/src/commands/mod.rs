@@ -1,7 +1,7 @@
 //! The commands, one a file.
 
 mod bench;
-pub mod check;
+mod check;
 mod completions;
 mod fmt;
 mod graph;

@@ -11,7 +11,7 @@ use pld::ir::{DType, Direction, ParameterKind, Program};
 
 use crate::console::{self, ERROR, STRONG};
 use crate::exit::{Exit, Failure, Result};
-use crate::launch::{Jointly, LaunchOptions, Prepared};
+use crate::launch::{Finished, LaunchOptions, Prepared};
 use crate::source::count;
 use crate::tensors::arguments::SlotValue;
 use crate::tensors::compare::{Mismatch, Tolerance, mismatches, text};
@@ -149,7 +149,7 @@ impl Run {
     /// In a process for each rank.
     fn processes(&self) -> Result<(String, u32, Vec<Output>)> {
         let more = ["--launches".into(), self.launches.to_string().into()];
-        let Jointly { program, nranks, folder } = self.options.run_processes("run", &more)?;
+        let Finished { program, nranks, folder } = self.options.run_processes("run", &more)?;
         let mut outputs = written(&program);
         if outputs.is_empty() {
             return Ok((program.name, nranks, outputs));

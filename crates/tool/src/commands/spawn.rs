@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::check::seconds;
 use crate::exit::{Exit, Result};
 use crate::launch::unique_name;
 use crate::ranks::Job;
+use crate::seconds::seconds;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -76,7 +76,7 @@ pub fn layers(sizes: &[(f64, f64)], links: &[Link]) -> Layers {
     let mut ways: Vec<Vec<usize>> = Vec::new();
     for link in links {
         let (first, last) = (layer_of[link.from], layer_of[link.to]);
-        let label_layer = (first + last) / 2 | 1;
+        let label_layer = label_layer(first, last);
         let mut way = vec![link.from];
         for layer in first + 1..last {
             way.push(places.len());
@@ -102,6 +102,11 @@ pub fn layers(sizes: &[(f64, f64)], links: &[Link]) -> Layers {
         top += height + LAYER_GAP;
     }
     finish(places, &ways, sizes.len(), links, top - LAYER_GAP)
+}
+
+/// The layer of the label of an edge: one between those of nodes.
+fn label_layer(first: usize, last: usize) -> usize {
+    ((first + last) / 2) | 1
 }
 
 /// Sorts each row by where the neighbours in the row before are, downward and upward in turn.
@@ -187,7 +192,7 @@ fn finish(mut places: Vec<Place>, ways: &[Vec<usize>], nodes: usize, links: &[Li
     };
     let label = |(way, link): (&Vec<usize>, &Link)| {
         let (first, last) = (places[link.from].layer, places[link.to].layer);
-        let area = places[way[((first + last) / 2 | 1) - first]].area;
+        let area = places[way[label_layer(first, last) - first]].area;
         (area.x, area.y)
     };
     Layers {
