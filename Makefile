@@ -15,7 +15,7 @@ CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
 RUSTDOC := --document-private-items -D warnings -A rustdoc::private_intra_doc_links
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench bench-peers tune docs docs-python bless setup package lint \
+.PHONY: demo test bench bench-peers tune docs docs-python python bless setup package lint \
 	test-rust test-loom test-c test-cpp test-valgrind test-python test-docs
 
 demo: package
@@ -75,10 +75,13 @@ test-valgrind: test-c test-cpp
 	ctest --test-dir target/tests-c -T memcheck --output-on-failure
 	ctest --test-dir target/tests-cpp/g++ -T memcheck -R cxx17 -E processes --output-on-failure
 
-# The Python package, as its wheel in an empty environment.
-test-python: package
+# The Python package, as its wheel in an environment of its own. (Building it calls cargo, which finds the library built.)
+python: package
 	scripts/setup.sh venv
-	PLD_LIBRARY=$(CURDIR)/target/release/libpld.so bindings/python-cffi/test.sh
+	bindings/python-cffi/install.sh
+
+test-python: python
+	bindings/python-cffi/test.sh
 
 # Every command and every program that a document shows; and that the reference has no warnings.
 test-docs: package docs
@@ -103,7 +106,7 @@ docs: docs-python
 	cp docs/index.html target/docs/
 	@echo "target/docs/index.html"
 
-docs-python: test-python
+docs-python: python
 	cd target/python && venv/bin/python -m pdoc --output-directory $(CURDIR)/target/docs/python pld
 
 bless:

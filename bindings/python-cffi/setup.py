@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 from cffi import FFI
@@ -26,6 +27,7 @@ sys.path.insert(0, str(HERE))
 from declarations import declarations  # noqa: E402  (stands beside this file)
 
 
+@lru_cache(maxsize=None)
 def library() -> Path:
     """The library that goes into the wheel, built if need be."""
     given = os.environ.get("PLD_LIBRARY")
@@ -49,6 +51,8 @@ class BuildPackage(build_py):
         package = Path(self.build_lib) / "pld"
         package.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(library(), package / "libpld.so")
+        if shutil.which("strip"):  # what only a debugger needs is most of it
+            subprocess.run(["strip", "--strip-debug", str(package / "libpld.so")], check=True)
         ffi = FFI()
         ffi.cdef(declarations((PROJECT / "include" / "pld.h").read_text()))
         ffi.set_source("pld._declarations", None)

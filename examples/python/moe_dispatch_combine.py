@@ -37,13 +37,11 @@ def expert(context: pld.TaskContext) -> None:
     """The engine's kernel, a block an expert: reads the lanes of the expert, writes its answers packed."""
     x, scales, weights, counts, first, y = context.tensors
     e = context.block
-    number = np.array([context.rank * N_LOCAL.value + e])
+    number = np.array([context.rank * int(N_LOCAL) + e])
     for src in range(context.nranks):
         lane, to, rows = (e * context.nranks + src) * int(MAX_PER_SRC), first[e, src], counts[src, e]
         part = slice(lane, lane + rows)
         y[to : to + rows] = answers_of(number, x[part], scales[part, 0], weights[part, 0])
-
-
 
 
 @pld.entry

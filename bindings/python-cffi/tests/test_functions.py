@@ -15,9 +15,7 @@ def scaled(function: Any, blocks: int = 3) -> pld.Program:
     """Rows of `y` are those of `x` times a factor and plus a number, by a function; a part of `x` is a slice with gaps."""
 
     @pld.entry
-    def entry(
-        x: pld.Tensor[[3, 8], pld.f32], y: pld.Out[pld.Tensor[[3, 4], pld.f32]], me: pld.Scalar[pld.i32]
-    ) -> None:
+    def entry(x: pld.Tensor[[3, 8], pld.f32], y: pld.Out[pld.Tensor[[3, 4], pld.f32]], me: pld.Scalar[pld.i32]) -> None:
         part = pld.slice(x, [0, 2], [3, 4])
         pld.extern_task(function, pld.In(part), pld.Out(y), 0.5, me, blocks=blocks)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from conftest import PROJECT
 
 import pld
@@ -12,7 +13,9 @@ from pld import errors
 from pld._native import ffi, lib
 
 HEADER = (PROJECT / "include" / "pld.h").read_text()
-SOURCE = "".join(path.read_text() for path in Path(pld.__file__).parent.rglob("*.py") if path.name != "_declarations.py")
+SOURCE = "".join(
+    path.read_text() for path in Path(pld.__file__).parent.rglob("*.py") if path.name != "_declarations.py"
+)
 
 NOT_NEEDED = {
     "pld_version": "the text of pld_version_string has the same numbers",
@@ -44,6 +47,31 @@ def test_nothing_else_is_used() -> None:
     assert used() <= functions()
     for name in functions():
         assert getattr(lib, name)
+
+
+@pytest.mark.parametrize(
+    "struct",
+    [
+        "pld_world_options_t",
+        "pld_compile_options_t",
+        "pld_check_options_t",
+        "pld_check_report_t",
+        "pld_expand_options_t",
+        "pld_collective_options_t",
+        "pld_task_options_t",
+        "pld_transfer_t",
+        "pld_rows_t",
+        "pld_launch_time_t",
+        "pld_param_t",
+        "pld_task_context_t",
+        "pld_diagnostic_t",
+        "pld_arg_t",
+        "pld_tensor_arg_t",
+    ],
+)
+def test_every_field_is_used(struct: str) -> None:
+    unused = {name for name, _ in ffi.typeof(struct).fields if not re.search(rf"\b{name}\b", SOURCE)}
+    assert unused == {"pld_world_options_t": {"exchange_user_data", "log_user_data"}}.get(struct, set())
 
 
 def test_every_status_has_an_exception() -> None:

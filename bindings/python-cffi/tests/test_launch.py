@@ -8,9 +8,9 @@ from typing import Any, Iterator
 import ml_dtypes
 import numpy as np
 import pytest
+from programs import shift
 
 import pld
-from programs import shift
 
 SIZE = 24
 

@@ -49,7 +49,14 @@ def test_warnings_are_kept() -> None:
 
 def test_parameters() -> None:
     xs, ys, plus = shift(8).parameters(3)
-    assert (xs.name, xs.kind, xs.dtype, xs.direction, xs.sliced, xs.shape) == ("xs", "tensor", pld.i32, "in", True, (3, 1, 8))
+    assert (xs.name, xs.kind, xs.dtype, xs.direction, xs.sliced, xs.shape) == (
+        "xs",
+        "tensor",
+        pld.i32,
+        "in",
+        True,
+        (3, 1, 8),
+    )
     assert (ys.direction, ys.written, xs.written) == ("out", True, False)
     assert (plus.name, plus.kind, plus.dtype, plus.shape) == ("plus", "scalar", pld.i32, ())
     assert shift(8).parameters()[0].shape == (None, 1, 8)

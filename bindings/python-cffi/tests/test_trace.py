@@ -194,7 +194,17 @@ def test_other_ranks() -> None:
         with pld.at("move"):
             pld.put(v, 0, f)
             pld.put(v, me, f, dst_offsets=[1, 0], src_offsets=[me, 0], shape=[1, x[0]], atomic="add")
-            pld.put(part, 1, f, dst_offsets=[0, 0], src_offsets=[0, 0], shape=[2, 8], chunk_rows=1, chunk_cols=8, pipeline=True)
+            pld.put(
+                part,
+                1,
+                f,
+                dst_offsets=[0, 0],
+                src_offsets=[0, 0],
+                shape=[2, 8],
+                chunk_rows=1,
+                chunk_cols=8,
+                pipeline=True,
+            )
             pld.get(f, 1, v)
             pld.get(f, 1, part, dst_offsets=[1, 0], src_offsets=[0, 0], shape=[1, 8])
             pld.get_reduce(f, 0, pld.nranks(v), v, "max")
@@ -334,8 +344,10 @@ def test_sizes_and_the_host_driver() -> None:
         for r in pld.ranks(0, 2):
             e(xs[r], pld.window(b, [pld.WORLD * d], pld.i8), pld.let("twice", r * 2), device=r)
 
-    assert str(sizes) == inspect.cleandoc(
-        """
+    assert (
+        str(sizes)
+        == inspect.cleandoc(
+            """
         program sizes
         dim n
         const D = 64
@@ -369,7 +381,28 @@ def test_sizes_and_the_host_driver() -> None:
           }
         }
         """
-    ) + "\n"
+        )
+        + "\n"
+    )
+
+
+def test_a_name_is_one_size() -> None:
+    @pld.entry
+    def e(x: pld.Tensor[[pld.const("D", 64)], pld.i8], y: pld.Tensor[[pld.const("D", 64)], pld.i8]) -> None:
+        pass
+
+    def driver(other: pld.Size) -> pld.Program:
+        @pld.host
+        def h(xs: pld.Tensor[[pld.WORLD, 64], pld.i8], ys: pld.Tensor[[other, 64], pld.i8]) -> None:
+            for r in pld.ranks(pld.WORLD):
+                e(xs[r], xs[r], device=r)
+
+        return h
+
+    assert "const D = 64" in str(driver(pld.const("D", 64)))
+    for other in (pld.const("D", 32), pld.dim("D"), pld.const("D", pld.WORLD)):
+        with pytest.raises(pld.TraceError, match="two sizes of this program have the name D: D = 64 and D"):
+            driver(other)
 
 
 def test_diagnostics_have_the_line_of_the_statement() -> None:
@@ -509,7 +542,7 @@ def _bare_tensor(x: Any, y: Any, w: Any, me: Any) -> None:
         (_half_a_region, "dst_offsets, src_offsets and shape go together"),
         (_wrong_word, "'sub' is none of 'add', 'set'"),
         (_wrong_sign, "'>' is none of '==', '>='"),
-        (_no_list, "a list is needed here, such as [0]"),
+        (_no_list, "a list is needed here, with one scalar a dimension: [i, j]"),
         (_bare_tensor, "say what the function does with the tensor: pld.In(x), pld.Out(x) or pld.InOut(x)"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -47,8 +48,9 @@ class Script:
         return self.process.stdout.readline().strip()
 
     def rest(self, exit_code: int = 0) -> str:
-        output, _ = self.process.communicate(timeout=40)
-        assert self.process.returncode == exit_code, output
+        assert self.process.stdout
+        output = self.process.stdout.read()
+        assert self.process.wait() == exit_code, output
         return output.strip()
 
 
@@ -69,7 +71,7 @@ def scripts() -> Any:
 
 def test_a_world_of_threads() -> None:
     with pld.World(3, cores_per_rank=2, wait="yield", chaos_seed=5) as world:
-        assert (world.nranks, world.rank, world.error) == (3, None, None)
+        assert (world.nranks, world.rank, world.error) == (3, -1, None)
         x, y = np.stack([rows(r) for r in range(3)]), np.zeros((3, 1, SIZE), np.int32)
         world.compile(shift(SIZE))(x, y, 1)
         np.testing.assert_array_equal(y, np.roll(x, 1, axis=0) + 1)
@@ -183,8 +185,7 @@ def test_ctrl_c_in_a_wait(scripts: Any, prepare: str, call: str, error: str) -> 
 def test_ctrl_c_leaves_a_world_whose_launch_ends(scripts: Any) -> None:
     """The handler runs while a launch is about to end by itself: nothing is aborted."""
     script = scripts(
-        THREADS
-        + "executable = world.compile(stuck())\n"
+        THREADS + "executable = world.compile(stuck())\n"
         "def interrupt(self, timeout=None):\n"
         "    raise KeyboardInterrupt\n"
         "from pld.executable import Run\n"
@@ -205,7 +206,9 @@ def test_ctrl_c_while_other_ranks_do_not_come(scripts: Any, tmp_path: Path, call
     tmp_path.chmod(0o700)
     joined = JOINED.replace("timeout=30", "timeout=600") + "run = world.compile(stuck(), persistent=True)\n"
     script = scripts(
-        joined + "print('waiting', flush=True)\n" + INTERRUPTED.format(call=call) + NEW_WORLD, PLD_RANK="0", **environment
+        joined + "print('waiting', flush=True)\n" + INTERRUPTED.format(call=call) + NEW_WORLD,
+        PLD_RANK="0",
+        **environment,
     )
     peer = scripts(
         joined + "print('idle', flush=True)\n"
@@ -249,26 +252,26 @@ def test_a_wait_with_a_timeout_leaves_the_run() -> None:
         assert run.done and isinstance(world.error, pld.Aborted)
 
 
-def test_a_wait_that_is_not_satisfied_times_out() -> None:
+@pytest.mark.parametrize("main", [True, False])
+def test_a_wait_that_is_not_satisfied_times_out(main: bool) -> None:
+    errors: List[BaseException] = []
     with pld.World(2, timeout=0.3) as world:
         executable = world.compile(stuck())
-        for main in (True, False):
-            errors: List[BaseException] = []
 
-            def launch() -> None:
-                try:
-                    executable(go(1, 0))
-                except pld.Error as error:
-                    errors.append(error)
+        def launch() -> None:
+            try:
+                executable(go(1, 0))
+            except pld.Error as error:
+                errors.append(error)
 
-            if main:
-                launch()
-            else:
-                thread = threading.Thread(target=launch)
-                thread.start()
-                thread.join()
-            assert isinstance(errors[0], pld.Timeout) and errors[0].status == "PLD_ERR_TIMEOUT"
-            assert "signal[0]" in str(errors[0]) and f"{TESTS / 'programs.py'}:" in str(errors[0])
+        if main:
+            launch()
+        else:
+            thread = threading.Thread(target=launch)
+            thread.start()
+            thread.join()
+        assert isinstance(errors[0], pld.Timeout) and errors[0].status == "PLD_ERR_TIMEOUT"
+        assert "signal[0]" in str(errors[0]) and f"{TESTS / 'programs.py'}:" in str(errors[0])
         executable(go(1, 1))  # a time-out ends the launch only
 
 
@@ -336,6 +339,15 @@ def test_times_of_launches() -> None:
             assert before <= found.begin_ns <= found.end_ns <= after
         with pytest.raises(pld.InvalidState):
             world.compile(shift(SIZE)).time(0)
+
+
+def test_traces(tmp_path: Path) -> None:
+    with pld.World(2, trace=tmp_path / "trace.json") as world:
+        world.compile(shift(SIZE))(np.zeros((2, 1, SIZE), np.int32), np.zeros((2, 1, SIZE), np.int32), 0)
+    lines = (tmp_path / "trace.json").read_text().split("\n")
+    tasks = [json.loads(line.rstrip(",")) for line in lines if '"cat":"task"' in line]
+    assert {(task["name"], task["pid"]) for task in tasks} == {("exchange", 0), ("exchange", 1)}
+    assert all(task["args"]["line"].startswith(f"{TESTS / 'programs.py'}:") for task in tasks)
 
 
 def test_info_tells_what_there_is() -> None:

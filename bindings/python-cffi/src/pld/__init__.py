@@ -134,7 +134,7 @@ if TYPE_CHECKING:
 else:
     from pld.values import In, InOut, Out, Scalar, Tensor, Window
 
-from pld import testing as testing  # noqa: E402  (it needs all of the above)
+from pld import testing as testing
 
 __version__ = version()
 

@@ -115,7 +115,9 @@ class Arguments:
 
     def _dlpack(self, place: Any, value: Any, name: str) -> None:
         if not hasattr(value, "__dlpack__"):
-            raise InvalidArgument(f"{name} is a tensor: pass an array of numpy or one with __dlpack__, and not {_described(value)}")
+            raise InvalidArgument(
+                f"{name} is a tensor: pass an array of numpy or one with __dlpack__, and not {_described(value)}"
+            )
         device = value.__dlpack_device__()
         if device[0] != _CPU:
             raise InvalidArgument(f"{name} lies on device {tuple(map(int, device))}, and not in CPU memory")
@@ -126,5 +128,3 @@ class Arguments:
 
 def _described(value: Any) -> str:
     return f"a {type(value).__name__}"
-
-

@@ -28,14 +28,14 @@ def _options(mode: Mode, cores: int, signal: Optional[Window]) -> Any:
     struct.mode = constant("pld_collective_mode", "PLD_COLLECTIVE_", mode)
     struct.cores = cores
     if signal is not None:
-        struct.signal = signal.of_this_program()
+        struct.signal = signal._checked()
     return struct
 
 
 def barrier(window: Optional[Window] = None, *, cores: int = 0, signal: Optional[Window] = None) -> None:
     """Nobody goes on before all ranks have come: those of the domain of `window`, else of the signal, else of the
     world. What a rank wrote before, all see behind it."""
-    domain = _no_tensor() if window is None else window.of_this_program()
+    domain = _no_tensor() if window is None else window._checked()
     builder().call(lib.pld_barrier, domain, _options("auto", cores, signal))
 
 
@@ -45,7 +45,7 @@ def allreduce(
     """The window `data` of every rank becomes the combination of those of all ranks, element by element: of type
     `f32`, `f16`, `bf16`, `i64`, `i32` or `i8`."""
     how = constant("pld_combine", "PLD_COMBINE_", op)
-    builder().call(lib.pld_allreduce, data.of_this_program(), how, _options(mode, cores, signal))
+    builder().call(lib.pld_allreduce, data._checked(), how, _options(mode, cores, signal))
 
 
 def reduce_scatter(
@@ -54,14 +54,14 @@ def reduce_scatter(
     """Row `r` of the window `data` of each rank `r` becomes the combination of the rows `r` of all ranks; other rows
     stay as they are. The first extent of `data` is the number of ranks. Types as with `allreduce`."""
     how = constant("pld_combine", "PLD_COMBINE_", op)
-    builder().call(lib.pld_reduce_scatter, data.of_this_program(), how, _options(mode, cores, signal))
+    builder().call(lib.pld_reduce_scatter, data._checked(), how, _options(mode, cores, signal))
 
 
 def broadcast(
     data: Window, root: ScalarLike, *, mode: Mode = "auto", cores: int = 0, signal: Optional[Window] = None
 ) -> None:
     """The window `data` of every rank becomes that of rank `root` of the domain, which is the same on all."""
-    builder().call(lib.pld_broadcast, data.of_this_program(), scalar(root), _options(mode, cores, signal))
+    builder().call(lib.pld_broadcast, data._checked(), scalar(root), _options(mode, cores, signal))
 
 
 def allgather(
@@ -69,7 +69,7 @@ def allgather(
 ) -> None:
     """Row `r` of the window `dst` of every rank becomes `src` of rank `r`. The first extent of `dst` is the number of
     ranks, and `src`, which need not be a window in a task, has the elements of one row."""
-    operands = (dst.of_this_program(), src.of_this_program())
+    operands = (dst._checked(), src._checked())
     builder().call(lib.pld_allgather, *operands, _options(mode, cores, signal))
 
 
@@ -78,7 +78,7 @@ def all_to_all(
 ) -> None:
     """Row `r` of the window `dst` of every rank `q` becomes row `q` of `src` of rank `r`. Both have as many rows as
     there are ranks; `src` need not be a window in a task."""
-    operands = (dst.of_this_program(), src.of_this_program())
+    operands = (dst._checked(), src._checked())
     builder().call(lib.pld_all_to_all, *operands, _options(mode, cores, signal))
 
 
@@ -88,9 +88,9 @@ class Rows:
     def __init__(self, rows: Tensor, counts: Tensor, offsets: Optional[Tensor]) -> None:
         self.rows, self.counts, self.offsets = rows, counts, offsets
 
-    def struct(self) -> Any:
-        offsets = _no_tensor() if self.offsets is None else self.offsets.of_this_program()
-        return ffi.new("pld_rows_t *", (self.rows.of_this_program(), self.counts.of_this_program(), offsets))[0]
+    def _struct(self) -> Any:
+        offsets = _no_tensor() if self.offsets is None else self.offsets._checked()
+        return ffi.new("pld_rows_t *", (self.rows._checked(), self.counts._checked(), offsets))[0]
 
 
 def rows(data: Tensor, counts: Tensor, offsets: Optional[Tensor] = None) -> Rows:
@@ -105,4 +105,4 @@ def all_to_all_v(
     """Each rank `r` sends `send.counts[q]` rows to each rank `q`, which finds them in the window of its `recv`, and
     their number in `recv.counts[r]`. Either both sides have offsets, or none. A count that is negative, or more than
     what the receiver has room for, ends the launch on every rank with `pld.OutOfBounds` naming both numbers."""
-    builder().call(lib.pld_all_to_all_v, recv.struct(), send.struct(), _options(mode, cores, signal))
+    builder().call(lib.pld_all_to_all_v, recv._struct(), send._struct(), _options(mode, cores, signal))

@@ -42,7 +42,7 @@ class TaskOptions:
         if condition is not None:
             self._offsets, noffsets = scalars(condition.offsets)
             fields = (
-                condition.tensor.of_this_program(),
+                condition.tensor._checked(),
                 comparison("pld_cmp", "PLD_CMP_", condition.sign),
                 self._offsets,
                 noffsets,
@@ -99,7 +99,7 @@ class TaskBlock(Block):
         return self._task
 
     def _end(self, builder: Builder) -> None:
-        self._task.end(builder.call(lib.pld_task_end))
+        self._task._end(builder.call(lib.pld_task_end))
 
 
 def at(
@@ -145,13 +145,13 @@ def spmd(
 
 def block_index() -> Scalar:
     """The block of the open grid: the same as `block` of its task."""
-    return Scalar.named(builder().call(lib.pld_block_index))
+    return Scalar._named(builder().call(lib.pld_block_index))
 
 
 def join(name: str, deps: Sequence[Task]) -> Task:
     """A task that does nothing: it is over when its `deps` are, and stands for all of them."""
     task = Task(variable_name())
-    task.end(builder().call(lib.pld_join, name.encode(), *handles("pld_task_t", deps)))
+    task._end(builder().call(lib.pld_join, name.encode(), *handles("pld_task_t", deps)))
     return task
 
 
@@ -173,7 +173,7 @@ def manual() -> Block:
 
 def manual_dep(tensor: Tensor) -> None:
     """Nobody's accesses to this parameter, or to slices of it, order any tasks."""
-    builder().call(lib.pld_manual_dep, tensor.of_this_program())
+    builder().call(lib.pld_manual_dep, tensor._checked())
 
 
 class _If(Block):
@@ -226,7 +226,7 @@ class _Loop(Iterator[Scalar]):
             self._scope = Scope("loop", traced.here())
             index = self._begin(traced)
             traced.open(self._scope)
-            return Scalar.named(index)
+            return Scalar._named(index)
         traced.close(self._scope)
         traced.call(self._end)
         raise StopIteration

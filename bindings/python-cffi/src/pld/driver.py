@@ -44,7 +44,7 @@ class Entry(Traced):
     rank, with one operand for each of its parameters. The dispatches of one rank run in order; nothing orders those of
     different ranks."""
 
-    def build(self, traced: Builder) -> Any:
+    def _build(self, traced: Builder) -> Any:
         """Builds the entry, and returns its handle."""
         traced.place = self.place
         handle = traced.call(lib.pld_entry_begin, self.name.encode())
@@ -66,7 +66,9 @@ class Entry(Traced):
             return Window(traced.call(lib.pld_param_window, name.encode(), code, *shape))
         return Tensor(traced.call(lib.pld_param_tensor, name.encode(), code, *shape, parameter.direction_code))
 
-    def __call__(self, *args: Union[Tensor, ScalarLike], device: ScalarLike, **named: Union[Tensor, ScalarLike]) -> None:
+    def __call__(
+        self, *args: Union[Tensor, ScalarLike], device: ScalarLike, **named: Union[Tensor, ScalarLike]
+    ) -> None:
         traced = builder()
         if not traced.in_host:
             raise TraceError(f"entry {self.name} is called in a host driver only: what tasks share is a plain function")
@@ -78,7 +80,7 @@ class Entry(Traced):
         operands = ffi.new("pld_operand_t[]", len(bound.arguments))
         for operand, value in zip(operands, bound.arguments.values()):
             if isinstance(value, Tensor):
-                operand.kind, operand.tensor = lib.PLD_OPERAND_TENSOR, value.of_this_program()
+                operand.kind, operand.tensor = lib.PLD_OPERAND_TENSOR, value._checked()
             else:
                 operand.kind, operand.scalar = lib.PLD_OPERAND_SCALAR, scalar(value)
         traced.call(lib.pld_dispatch, handle, scalar(device), operands, len(operands))
@@ -107,7 +109,7 @@ class _Host(Traced):
         try:
             with Tracing(traced):
                 self._declare_sizes(traced, [*entries, self])
-                traced.entries = {entry: entry.build(traced) for entry in entries}
+                traced.entries = {entry: entry._build(traced) for entry in entries}
             self._run(traced)
             findings = traced.finish()
         except BaseException:
@@ -119,7 +121,7 @@ class _Host(Traced):
         """Names sizes in the order in which they were made, and not in that of their first use."""
         shapes = [parameter.shape for function in functions for parameter in function.parameters.values()]
         extents_ = [extent for shape in shapes for extent in shape if isinstance(extent, Size)]
-        named = {id(size): size for extent in extents_ for size in extent.named()}
+        named = {id(size): size for extent in extents_ for size in extent._named()}
         traced.place = self.place
         for size in sorted(named.values(), key=lambda size: size.serial):
             traced.extent(size)
@@ -180,7 +182,7 @@ def alloc_window(
     rest = (_named(name, "window"), dtype_of(dtype).code, *extents(shape))
     if domain is None:
         return Buffer(builder().call(lib.pld_alloc_window, *rest))
-    return Buffer(builder().call(lib.pld_alloc_window_in, domain.of_this_program(), *rest))
+    return Buffer(builder().call(lib.pld_alloc_window_in, domain._checked(), *rest))
 
 
 def alloc_window_bytes(size: ScalarLike, *, domain: Optional[Domain] = None, name: Optional[str] = None) -> Buffer:
@@ -189,13 +191,13 @@ def alloc_window_bytes(size: ScalarLike, *, domain: Optional[Domain] = None, nam
     rest = (_named(name, "window"), scalar(size))
     if domain is None:
         return Buffer(builder().call(lib.pld_alloc_window_bytes, *rest))
-    return Buffer(builder().call(lib.pld_alloc_window_bytes_in, domain.of_this_program(), *rest))
+    return Buffer(builder().call(lib.pld_alloc_window_bytes_in, domain._checked(), *rest))
 
 
 def window(buffer: Buffer, shape: Sequence[Extent], dtype: DType) -> Window:
     """A view of a window buffer, not larger than it, which can be passed to window parameters."""
-    handle = builder().call(lib.pld_window, buffer.of_this_program(), dtype_of(dtype).code, *extents(shape))
-    view: Window = Window.named(handle)
+    handle = builder().call(lib.pld_window, buffer._checked(), dtype_of(dtype).code, *extents(shape))
+    view: Window = Window._named(handle)
     return view
 
 

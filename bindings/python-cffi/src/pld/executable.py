@@ -78,7 +78,7 @@ class Executable:
         try:
             run.wait()
         except KeyboardInterrupt:
-            if not run.ended_within(_GRACE_US):
+            if not run._ended_within(_GRACE_US):
                 self.world.abort()
             raise
         finally:
@@ -86,7 +86,8 @@ class Executable:
 
     def submit(self, *args: LaunchArgument) -> "Run":
         """As `launch`, but does not wait for the end. The arrays are used until the run is done, which holds references
-        to them; they must not change meanwhile. Blocks only while the world's `max_runs` runs have not ended."""
+        to them; they must not change meanwhile. Blocks only while the world's `max_runs` runs have not ended; then
+        Ctrl-C is heard when one has."""
         return self._submit(Arguments(self.parameters, args))
 
     def _submit(self, arguments: Arguments) -> "Run":
@@ -107,7 +108,7 @@ class Executable:
         """When the last launch began and ended on a rank of this process (its own, in a world of processes). The
         executable is compiled with `timed`, and nothing is launched meanwhile."""
         found = ffi.new("pld_launch_time_t *")
-        owner = rank if rank is not None else self.world.rank or 0
+        owner = max(0, self.world.rank) if rank is None else rank
         succeed(lib.pld_executable_time(self._handle, owner, found))
         return LaunchTime(found.begin_ns, found.end_ns)
 
@@ -155,7 +156,7 @@ class Run:
             if deadline is not None and time.monotonic() >= deadline:
                 raise Timeout(f"the run has not ended within {timeout} s")
 
-    def ended_within(self, microseconds: int) -> bool:
+    def _ended_within(self, microseconds: int) -> bool:
         """Whether it ends in this time, which is waited for without looking for signals."""
         lib.pld_run_wait(self._handle, microseconds)
         return self.done

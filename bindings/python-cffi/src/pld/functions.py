@@ -140,7 +140,7 @@ def _arguments(args: Sequence[Argument]) -> Tuple[Any, int]:
             raise TraceError("say what the function does with the tensor: pld.In(x), pld.Out(x) or pld.InOut(x)")
         if isinstance(arg, Direction):
             place.direction = constant("pld_direction", "PLD_", arg.direction)
-            place.tensor = arg.tensor.of_this_program()
+            place.tensor = arg.tensor._checked()
         else:
             place.scalar = scalar(arg)
     return list_, len(args)
@@ -174,7 +174,7 @@ def extern_task(
     name, callback = _function(function)
     options = TaskOptions(deps, no_dep, predicate, allow_early_resolve)
     call = (name, callback, ffi.NULL, *_arguments(args), scalar(blocks), options.struct)
-    task.end(builder().call(lib.pld_extern_task, *call))
+    task._end(builder().call(lib.pld_extern_task, *call))
     return task
 
 

@@ -62,8 +62,8 @@ def cast(value: Any, dtype: DType) -> Any:
     """A scalar as `i32`, `i64`, `f32` or `bool`, or a tile in another element type. Integers wrap; floats round to
     nearest even; floats to integers truncate toward zero and saturate, NaN becomes 0."""
     if isinstance(value, Tile):
-        return Tile.named(builder().call(lib.pld_tile_cast, value.of_this_program(), dtype_of(dtype).code))
-    return Scalar.named(builder().call(lib.pld_cast, scalar(value), dtype_of(dtype).code))
+        return Tile._named(builder().call(lib.pld_tile_cast, value._checked(), dtype_of(dtype).code))
+    return Scalar._named(builder().call(lib.pld_cast, scalar(value), dtype_of(dtype).code))
 
 
 def min(a: Any, b: Any) -> Any:
@@ -78,17 +78,17 @@ def max(a: Any, b: Any) -> Any:
 
 def sum(*values: ScalarLike) -> Scalar:
     """The sum of scalars, from the first to the last; 0 if there are none."""
-    return Scalar.named(builder().call(lib.pld_sum_n, *scalars(values)))
+    return Scalar._named(builder().call(lib.pld_sum_n, *scalars(values)))
 
 
 def clamp(value: ScalarLike, low: ScalarLike, high: ScalarLike) -> Scalar:
     """`value` where it lies between `low` and `high`, else the nearer one; `high` if `low` is greater."""
-    return Scalar.named(builder().call(lib.pld_clamp, scalar(value), scalar(low), scalar(high)))
+    return Scalar._named(builder().call(lib.pld_clamp, scalar(value), scalar(low), scalar(high)))
 
 
 def select(condition: ScalarLike, then: ScalarLike, otherwise: ScalarLike) -> Scalar:
     """`then` where `condition` holds, else `otherwise`. Both are evaluated."""
-    return Scalar.named(builder().call(lib.pld_select, scalar(condition), scalar(then), scalar(otherwise)))
+    return Scalar._named(builder().call(lib.pld_select, scalar(condition), scalar(then), scalar(otherwise)))
 
 
 def var(dtype: DType, init: ScalarLike, name: Optional[str] = None) -> Var:
@@ -116,47 +116,47 @@ def require(a: ScalarLike, sign: Comparison, b: ScalarLike, peer: Optional[Scala
 def slice(tensor: Tensor, offsets: Offsets, shape: Sequence[Extent]) -> Any:
     """The part of `tensor` that begins at `offsets` and has this shape, in elements, as a tensor of its own over the
     same memory; a part of a window is a window. In an entry, inside or outside its tasks."""
-    handle = builder().call(lib.pld_slice, tensor.of_this_program(), *scalars(offsets), *extents(shape))
-    return type(tensor).named(handle)
+    handle = builder().call(lib.pld_slice, tensor._checked(), *scalars(offsets), *extents(shape))
+    return type(tensor)._named(handle)
 
 
 def flatten(tensor: Tensor) -> Any:
     """All elements of `tensor` in one dimension, over the same memory. It is packed: a parameter, or a part without
     gaps. In an entry, inside or outside its tasks."""
-    return type(tensor).named(builder().call(lib.pld_flatten, tensor.of_this_program()))
+    return type(tensor)._named(builder().call(lib.pld_flatten, tensor._checked()))
 
 
 def read(tensor: Tensor, offsets: Offsets) -> Scalar:
     """One element of this rank's `tensor`, also written `tensor[i, j]`, widened: `f16` and `bf16` to `f32`; `i8`, `u8`,
     `i16`, `u16` to `i32`; `u32` and `u64` to `i64`. Inside a task. Not ordered with other ranks: only `wait` makes what
     they wrote visible."""
-    return Scalar.named(builder().call(lib.pld_read, tensor.of_this_program(), *scalars(offsets)))
+    return Scalar._named(builder().call(lib.pld_read, tensor._checked(), *scalars(offsets)))
 
 
 def write(tensor: Tensor, offsets: Offsets, value: ScalarLike) -> None:
     """Changes one element of this rank's `tensor`, also written `tensor[i, j] = value`. Integers wrap into the element
     type, floats round to nearest even; between integer and float `cast` comes first. Inside a task."""
-    builder().call(lib.pld_write, tensor.of_this_program(), *scalars(offsets), scalar(value))
+    builder().call(lib.pld_write, tensor._checked(), *scalars(offsets), scalar(value))
 
 
 def load(tensor: Tensor, offsets: Offsets, shape: Sequence[Extent]) -> Tile:
     """The part of this rank's `tensor` that begins at `offsets` and has this shape, as a tile. Inside a task."""
-    return Tile.named(builder().call(lib.pld_load, tensor.of_this_program(), *scalars(offsets), *extents(shape)))
+    return Tile._named(builder().call(lib.pld_load, tensor._checked(), *scalars(offsets), *extents(shape)))
 
 
 def store(tile: Tile, tensor: Tensor, offsets: Offsets) -> None:
     """Writes a tile into `tensor` of this rank (also a window), beginning at `offsets`. The element types are the same.
     Inside a task."""
-    builder().call(lib.pld_store, tile.of_this_program(), tensor.of_this_program(), *scalars(offsets))
+    builder().call(lib.pld_store, tile._checked(), tensor._checked(), *scalars(offsets))
 
 
 def full(dtype: DType, shape: Sequence[Extent], value: ScalarLike) -> Tile:
     """A tile of one value."""
-    return Tile.named(builder().call(lib.pld_tile_full, dtype_of(dtype).code, *extents(shape), scalar(value)))
+    return Tile._named(builder().call(lib.pld_tile_full, dtype_of(dtype).code, *extents(shape), scalar(value)))
 
 
 def _reduced(function: Any, tile: Tile) -> Tile:
-    return Tile.named(builder().call(function, tile.of_this_program()))
+    return Tile._named(builder().call(function, tile._checked()))
 
 
 def row_sum(tile: Tile) -> Tile:
@@ -184,12 +184,12 @@ def col_max(tile: Tile) -> Tile:
 
 def rank(window: Window) -> Scalar:
     """This rank's number in the window's domain, an `i32`, in entries only. For a window of the whole world: the rank."""
-    return Scalar.named(builder().call(lib.pld_rank, window.of_this_program()))
+    return Scalar._named(builder().call(lib.pld_rank, window._checked()))
 
 
 def nranks(window: Window) -> Scalar:
     """The number of ranks of the window's domain, an `i32`."""
-    return Scalar.named(builder().call(lib.pld_nranks, window.of_this_program()))
+    return Scalar._named(builder().call(lib.pld_nranks, window._checked()))
 
 
 def _transfer(
@@ -203,11 +203,9 @@ def _transfer(
         raise TraceError("dst_offsets, src_offsets and shape go together: all three for a part, none for the whole")
     transfer = ffi.new("pld_transfer_t *", {"struct_size": ffi.sizeof("pld_transfer_t"), **others})
     if dst_offsets is not None and src_offsets is not None and shape is not None:
-        for name, values in (("dst", dst_offsets), ("src", src_offsets)):
-            setattr(transfer, name, [scalar(value) for value in values])
-            setattr(transfer, "n" + name, len(values))
-        transfer.shape = [extent(value) for value in shape]
-        transfer.ndims = len(shape)
+        transfer.dst, transfer.ndst = [scalar(value) for value in dst_offsets], len(dst_offsets)
+        transfer.src, transfer.nsrc = [scalar(value) for value in src_offsets], len(src_offsets)
+        transfer.shape, transfer.ndims = [extent(value) for value in shape], len(shape)
     return transfer
 
 
@@ -234,7 +232,7 @@ def put(
     how = constant("pld_atomic", "PLD_ATOMIC_", atomic)
     staging = {"chunk_rows": chunk_rows, "chunk_cols": chunk_cols, "pipeline": pipeline}
     transfer = _transfer(dst_offsets, src_offsets, shape, atomic=how, **staging)
-    builder().call(lib.pld_put, dst.of_this_program(), scalar(peer), src.of_this_program(), transfer)
+    builder().call(lib.pld_put, dst._checked(), scalar(peer), src._checked(), transfer)
 
 
 def get(
@@ -254,7 +252,7 @@ def get(
     this rank by a notify that it awaited."""
     staging = {"chunk_rows": chunk_rows, "chunk_cols": chunk_cols, "pipeline": pipeline}
     transfer = _transfer(dst_offsets, src_offsets, shape, **staging)
-    builder().call(lib.pld_get, dst.of_this_program(), scalar(peer), src.of_this_program(), transfer)
+    builder().call(lib.pld_get, dst._checked(), scalar(peer), src._checked(), transfer)
 
 
 def get_reduce(
@@ -273,16 +271,14 @@ def get_reduce(
     region of `src` itself. Inside a task; otherwise as `get`."""
     how = constant("pld_combine", "PLD_COMBINE_", op)
     transfer = _transfer(dst_offsets, src_offsets, shape)
-    operands = (dst.of_this_program(), scalar(first), scalar(end), src.of_this_program())
+    operands = (dst._checked(), scalar(first), scalar(end), src._checked())
     builder().call(lib.pld_get_reduce, *operands, how, transfer)
 
 
 def remote_load(window: Window, peer: ScalarLike, offsets: Offsets, shape: Sequence[Extent]) -> Tile:
     """The part of rank `peer`'s `window` that begins at `offsets` and has this shape, as a tile; otherwise as `get`."""
-    handle = builder().call(
-        lib.pld_remote_load, window.of_this_program(), scalar(peer), *scalars(offsets), *extents(shape)
-    )
-    return Tile.named(handle)
+    handle = builder().call(lib.pld_remote_load, window._checked(), scalar(peer), *scalars(offsets), *extents(shape))
+    return Tile._named(handle)
 
 
 def remote_store(
@@ -291,7 +287,7 @@ def remote_store(
     """Writes a tile into rank `peer`'s `window`, beginning at `offsets`; otherwise as `put`. On an NPU a notify in
     another task does not publish it: keep the notify in the task that stores, or use `put`."""
     how = constant("pld_atomic", "PLD_ATOMIC_", atomic)
-    operands = (tile.of_this_program(), window.of_this_program(), scalar(peer))
+    operands = (tile._checked(), window._checked(), scalar(peer))
     builder().call(lib.pld_remote_store, *operands, *scalars(offsets), how)
 
 
@@ -302,7 +298,7 @@ def notify(
     the task wrote before, to its own memory or a peer's, is visible to that rank once its `wait` on the cell succeeds;
     nothing else orders ranks. Does not block."""
     how = constant("pld_notify_op", "PLD_NOTIFY_", op)
-    builder().call(lib.pld_notify, window.of_this_program(), scalar(peer), *scalars(offsets), scalar(value), how)
+    builder().call(lib.pld_notify, window._checked(), scalar(peer), *scalars(offsets), scalar(value), how)
 
 
 def wait(window: Window, offsets: Offsets, expected: ScalarLike, cmp: Literal[">=", "=="] = ">=") -> None:
@@ -310,7 +306,7 @@ def wait(window: Window, offsets: Offsets, expected: ScalarLike, cmp: Literal[">
     Inside a task. A wait that is not satisfied within the world's time-out ends the launch with `pld.Timeout` on every
     rank."""
     how = comparison("pld_wait_cmp", "PLD_WAIT_", cmp)
-    builder().call(lib.pld_wait, window.of_this_program(), *scalars(offsets), scalar(expected), how)
+    builder().call(lib.pld_wait, window._checked(), *scalars(offsets), scalar(expected), how)
 
 
 def defer_wait(window: Window, offsets: Offsets, expected: ScalarLike) -> None:
@@ -320,6 +316,4 @@ def defer_wait(window: Window, offsets: Offsets, expected: ScalarLike) -> None:
 
     Inside a task that does nothing else: a `pld.at` without predicate or `allow_early_resolve`; scalar code, and at
     most 64 of these conditions, on window parameters themselves. Counters only grow, from 0 up."""
-    builder().call(lib.pld_defer_wait, window.of_this_program(), *scalars(offsets), scalar(expected))
-
-
+    builder().call(lib.pld_defer_wait, window._checked(), *scalars(offsets), scalar(expected))

@@ -35,9 +35,7 @@ class Program:
     """A finished program: of a traced host driver (`@pld.host`), or of text. It never changes, and any number of threads
     may use it."""
 
-    def __init__(
-        self, handle: Any, functions: Mapping[str, Function], diagnostics: Sequence[Diagnostic]
-    ) -> None:
+    def __init__(self, handle: Any, functions: Mapping[str, Function], diagnostics: Sequence[Diagnostic]) -> None:
         self.handle = ffi.gc(handle, lib.pld_program_destroy)
         self.functions: Dict[str, Function] = dict(functions)
         self.warnings: Tuple[Diagnostic, ...] = tuple(diagnostics)

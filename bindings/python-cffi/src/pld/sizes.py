@@ -8,7 +8,6 @@ from typing import Any, Iterator, Optional, Tuple, Union
 
 from pld.errors import TraceError
 
-
 _serials = itertools.count()
 
 
@@ -25,13 +24,13 @@ class Size:
         self.value = value
         self.serial = next(_serials)
 
-    def named(self) -> "Iterator[Size]":
+    def _named(self) -> "Iterator[Size]":
         """The named sizes that it is made of."""
         if self.op in ("dim", "const"):
             yield self
         for operand in self.operands:
             if isinstance(operand, Size):
-                yield from operand.named()
+                yield from operand._named()
 
     def _with(self, op: str, a: Any, b: Any) -> Any:
         if isinstance(a, (Size, int)) and isinstance(b, (Size, int)):
@@ -118,7 +117,8 @@ class Size:
     def __repr__(self) -> str:
         if self.op in _SIGNS:
             return f"({self.operands[0]} {_SIGNS[self.op]} {self.operands[1]})"
-        return str(self.operands[0]) if self.operands else self.op
+        known = "" if self.value is None else f" = {self.value}"
+        return f"{self.operands[0]}{known}" if self.operands else self.op
 
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}

@@ -29,17 +29,19 @@ def user_frame() -> FrameType:
 def _assigned(code: CodeType) -> Dict[int, str]:
     """For each instruction of `code` whose result goes to a variable at once, the variable."""
     names: Dict[int, str] = {}
-    before = 0
+    before, prefix = 0, None
     for instruction in dis.get_instructions(code):
+        if instruction.opname == "EXTENDED_ARG":
+            prefix = instruction.offset if prefix is None else prefix
         if instruction.opname in ("EXTENDED_ARG", "CACHE", "NOP"):
             continue
         if instruction.opname.startswith(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")):
             name = instruction.argval
             if isinstance(name, tuple):  # one instruction that stores, and does something else behind it
                 name = name[0]
-            # A frame may stand anywhere in an instruction and its caches.
+            # A frame may stand anywhere in an instruction, its prefixes and its caches.
             names.update((offset, name) for offset in range(before, instruction.offset))
-        before = instruction.offset
+        before, prefix = instruction.offset if prefix is None else prefix, None
     return names
 
 
@@ -83,7 +85,7 @@ class Builder:
         self.in_host = False
         self.entries: Dict[Any, Any] = {}
         self.functions: Dict[str, Any] = {}
-        self._dims: Dict[Tuple[str, str], int] = {}
+        self._dims: Dict[str, Tuple[Size, int]] = {}
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """Calls a function of the builder for the user's present statement."""
@@ -139,14 +141,17 @@ class Builder:
             return int(lib.PLD_WORLD)
         if size.op not in ("dim", "const"):
             return int(self.call(lib.pld_dim_of, self.size(size)))
-        key = (size.op, size.operands[0])
-        if key not in self._dims:
-            name = size.operands[0].encode()
+        name = size.operands[0]
+        if name not in self._dims:
             if size.op == "dim":
-                self._dims[key] = self.call(lib.pld_dim, name)
+                handle = self.call(lib.pld_dim, name.encode())
             else:
-                self._dims[key] = self.call(lib.pld_dim_const, name, self.extent(size.operands[1]))
-        return self._dims[key]
+                handle = self.call(lib.pld_dim_const, name.encode(), self.extent(size.operands[1]))
+            self._dims[name] = (size, handle)
+        known, handle = self._dims[name]
+        if known is not size and (known.op, known.value) != (size.op, size.value):
+            raise TraceError(f"two sizes of this program have the name {name}: {known!r} and {size!r}")
+        return int(handle)
 
     def finish(self) -> Findings:
         """Ends the building. Raises VerifyError with all findings if one is an error."""

@@ -11,14 +11,6 @@ from pld.errors import TraceError
 from pld.sizes import Size
 from pld.tracing import Builder, builder, integer, variable_name
 
-ScalarLike = Union["Scalar", "Var", Size, int, float, bool]
-"""What stands for a scalar: a value of the program, a size, or a number of Python."""
-Extent = Union[int, Size, "Scalar"]
-"""What stands for an extent. Values that are computed when the program runs stand in shapes of transfers only."""
-Offsets = Sequence[ScalarLike]
-
-
-
 
 class Value:
     """What a program names; it belongs to the program that was traced when it was made."""
@@ -27,9 +19,11 @@ class Value:
         self.builder: Builder = builder()
         self.handle = handle
 
-    def of_this_program(self) -> Any:
+    def _checked(self) -> Any:
         if self.builder is not builder():
-            raise TraceError(f"this {type(self).__name__} belongs to another program: pass what is shared as an argument")
+            raise TraceError(
+                f"this {type(self).__name__} belongs to another program: pass what is shared as an argument"
+            )
         return self.handle
 
     def __bool__(self) -> bool:
@@ -61,7 +55,7 @@ class Value:
 def arithmetic(op: str, a: Any, b: Any) -> Any:
     """`a op b`, of tiles or scalars, with the name of the variable that it is assigned to."""
     result = computed(op, a, b)
-    return result if result is NotImplemented else result[0].named(result[1])
+    return result if result is NotImplemented else result[0]._named(result[1])
 
 
 def computed(op: str, a: Any, b: Any) -> Any:
@@ -73,8 +67,8 @@ def computed(op: str, a: Any, b: Any) -> Any:
     if isinstance(a, Tile):
         if op not in _TILE_OPS:
             raise TraceError(f"there is no `{op}` of tiles: they have + - * / and pld.max, pld.min")
-        function, operand = (f"pld_tile_{op}", b.of_this_program()) if isinstance(b, Tile) else (f"pld_tile_{op}s", scalar(b))
-        return Tile, builder().call(getattr(lib, function), a.of_this_program(), operand)
+        function, operand = (f"pld_tile_{op}", b._checked()) if isinstance(b, Tile) else (f"pld_tile_{op}s", scalar(b))
+        return Tile, builder().call(getattr(lib, function), a._checked(), operand)
     try:
         operands = scalar(a), scalar(b)
     except TypeError:
@@ -161,10 +155,10 @@ class Comparable(Numeric):
         return arithmetic("or", other, self)
 
     def __invert__(self) -> "Scalar":
-        return Scalar.named(builder().call(lib.pld_not, scalar(self)))
+        return Scalar._named(builder().call(lib.pld_not, scalar(self)))
 
     def __neg__(self) -> "Scalar":
-        return Scalar.named(builder().call(lib.pld_neg, scalar(self)))
+        return Scalar._named(builder().call(lib.pld_neg, scalar(self)))
 
 
 class Scalar(Comparable):
@@ -179,7 +173,7 @@ class Scalar(Comparable):
         return Parameter("scalar", (), dtype_of(dtype))
 
     @classmethod
-    def named(cls, handle: Any) -> "Scalar":
+    def _named(cls, handle: Any) -> "Scalar":
         """With the name of the variable that it is assigned to."""
         name = variable_name()
         return cls(handle if name is None else builder().call(lib.pld_let, name.encode(), handle))
@@ -207,11 +201,11 @@ class Var(Comparable):
 
     def get(self) -> Scalar:
         """The present value."""
-        return Scalar.named(builder().call(lib.pld_var_get, self.of_this_program()))
+        return Scalar._named(builder().call(lib.pld_var_get, self._checked()))
 
     def set(self, value: ScalarLike) -> None:
         """Changes the value."""
-        builder().call(lib.pld_var_set, self.of_this_program(), scalar(value))
+        builder().call(lib.pld_var_set, self._checked(), scalar(value))
 
     def _become(self, op: str, other: Any) -> Any:
         result = computed(op, self, other)
@@ -230,15 +224,23 @@ class Var(Comparable):
         return self._become("mul", other)
 
 
+ScalarLike = Union[Scalar, Var, Size, int, float, bool]
+"""What stands for a scalar: a value of the program, a size, or a number of Python."""
+Extent = Union[int, Size, Scalar]
+"""What stands for an extent. Values that are computed when the program runs stand in shapes of transfers only."""
+Offsets = Sequence[ScalarLike]
+"""Where a part begins, or an element is: one scalar a dimension."""
+
+
 class Array(Value):
     """A small local array of scalars: `a[i]` reads, `a[i] = x` changes. An index that is outside ends the launch with
     `pld.OutOfBounds`."""
 
     def __getitem__(self, index: ScalarLike) -> Scalar:
-        return Scalar.named(builder().call(lib.pld_array_get, self.of_this_program(), scalar(index)))
+        return Scalar._named(builder().call(lib.pld_array_get, self._checked(), scalar(index)))
 
     def __setitem__(self, index: ScalarLike, value: ScalarLike) -> None:
-        builder().call(lib.pld_array_set, self.of_this_program(), scalar(index), scalar(value))
+        builder().call(lib.pld_array_set, self._checked(), scalar(index), scalar(value))
 
 
 class Tile(Numeric):
@@ -246,7 +248,7 @@ class Tile(Numeric):
     `t -= u`, `t *= u` and `t.assign(u)` overwrite one."""
 
     @classmethod
-    def named(cls, handle: Any) -> "Tile":
+    def _named(cls, handle: Any) -> "Tile":
         """With the name of the variable that it is assigned to."""
         name = variable_name()
         if name is not None:
@@ -255,11 +257,11 @@ class Tile(Numeric):
 
     def assign(self, value: "Tile") -> None:
         """Overwrites this tile by one of the same shape and element type."""
-        builder().call(lib.pld_tile_assign, self.of_this_program(), value.of_this_program())
+        builder().call(lib.pld_tile_assign, self._checked(), value._checked())
 
     def copy(self) -> "Tile":
         """A new tile with the same elements."""
-        return Tile.named(builder().call(lib.pld_tile_copy, self.of_this_program()))
+        return Tile._named(builder().call(lib.pld_tile_copy, self._checked()))
 
     def _become(self, op: str, other: Any) -> "Tile":
         _, handle = computed(op, self, other)
@@ -288,7 +290,7 @@ class Tensor(Value):
         return Parameter("window" if issubclass(cls, Window) else "tensor", shape, dtype)
 
     @classmethod
-    def named(cls, handle: Any) -> Any:
+    def _named(cls, handle: Any) -> Any:
         """With the name of the variable that it is assigned to."""
         name = variable_name()
         if name is not None:
@@ -300,11 +302,11 @@ class Tensor(Value):
         if self.builder.in_host:
             if len(offsets) != 1:
                 raise TraceError("in the host driver a tensor is sliced by rank: x[r]")
-            return Tensor(builder().call(lib.pld_slice_rank, self.of_this_program(), scalar(offsets[0])))
-        return Scalar.named(builder().call(lib.pld_read, self.of_this_program(), *scalars(offsets)))
+            return Tensor(builder().call(lib.pld_slice_rank, self._checked(), scalar(offsets[0])))
+        return Scalar._named(builder().call(lib.pld_read, self._checked(), *scalars(offsets)))
 
     def __setitem__(self, index: Any, value: ScalarLike) -> None:
-        builder().call(lib.pld_write, self.of_this_program(), *scalars(_offsets_of(index)), scalar(value))
+        builder().call(lib.pld_write, self._checked(), *scalars(_offsets_of(index)), scalar(value))
 
 
 class Window(Tensor):
@@ -327,21 +329,21 @@ class Task(Value):
         super().__init__(handle)
         self.name = name
 
-    def end(self, handle: Any) -> None:
+    def _end(self, handle: Any) -> None:
         """The task is over, and this is its id."""
         if self.name is not None:
             self.builder.call(lib.pld_task_name, handle, self.name.encode())
         self.handle = handle
 
-    def of_this_program(self) -> Any:
+    def _checked(self) -> Any:
         if self.handle is None:
             raise TraceError("this task is still open: only tasks behind it can depend on it")
-        return super().of_this_program()
+        return super()._checked()
 
     @property
     def block(self) -> Scalar:
         """Inside the grid of a `pld.spmd`: which of its blocks runs."""
-        return Scalar.named(builder().call(lib.pld_block_index))
+        return Scalar._named(builder().call(lib.pld_block_index))
 
 
 class Parameter:
@@ -406,9 +408,9 @@ def _offsets_of(index: Any) -> Offsets:
 def scalar(value: Any) -> Any:
     """A `pld_scalar_t` of whatever stands for a scalar."""
     if isinstance(value, Scalar):
-        return value.of_this_program()
+        return value._checked()
     if isinstance(value, Var):
-        return builder().call(lib.pld_var_get, value.of_this_program())
+        return builder().call(lib.pld_var_get, value._checked())
     if isinstance(value, Size):
         return builder().size(value)
     if isinstance(value, bool):
@@ -423,7 +425,7 @@ def scalar(value: Any) -> Any:
 def scalars(values: Offsets) -> Tuple[Any, int]:
     """A list of scalars, and its length."""
     if isinstance(values, (Value, Size, numbers.Number)):
-        raise TypeError(f"a list is needed here, such as [{values}]" if isinstance(values, numbers.Number) else "a list is needed here: [i, j]")
+        raise TypeError("a list is needed here, with one scalar a dimension: [i, j]")
     return ffi.new("pld_scalar_t[]", [scalar(value) for value in values]), len(values)
 
 
@@ -443,5 +445,5 @@ def extents(shape: Sequence[Extent]) -> Tuple[Any, int]:
 
 def handles(kind: str, values: Sequence[Value]) -> Tuple[Any, int]:
     """A list of handles, and its length."""
-    list_: List[Any] = [value.of_this_program() for value in values]
+    list_: List[Any] = [value._checked() for value in values]
     return ffi.new(f"{kind}[]", list_), len(list_)

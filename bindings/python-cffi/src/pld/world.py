@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from types import TracebackType
-from typing import Any, Callable, List, Literal, Mapping, Optional, Sequence, Type
+from typing import Any, Callable, List, Literal, Mapping, Optional, Sequence, Type, Union
 
 from pld._native import constant, ffi, lib, text_of
 from pld.dtypes import DType, dtype_of
@@ -14,6 +15,7 @@ from pld.interrupt import interruptible
 from pld.program import Program
 from pld.resident import Resident
 
+Path = Union[str, "os.PathLike[str]"]
 Wait = Literal["auto", "spin", "yield", "sleep"]
 Log = Callable[[str, str], None]
 """Gets a level, `"error"` or `"info"`, and a message; by any thread that uses the world, also several at once."""
@@ -27,7 +29,8 @@ class World:
 
     `timeout` is how long, in seconds, compiling, a wait or a launch may take. `wait` says how ranks wait for each other,
     `cores_per_rank` how many threads share a rank's tasks, `max_runs` how many submitted runs may not have ended.
-    `chaos_seed` other than 0 shakes the timing. `log` gets messages up to `log_level`.
+    `chaos_seed` other than 0 shakes the timing. `trace` is the file that all launches are traced to. `log` gets messages
+    up to `log_level`.
 
     Any number of threads may use a world at once. `with pld.World(2) as world:` leaves it at the end of the block."""
 
@@ -40,10 +43,11 @@ class World:
         cores_per_rank: int = 1,
         max_runs: int = 0,
         chaos_seed: int = 0,
+        trace: Optional[Path] = None,
         log: Optional[Log] = None,
         log_level: Literal["error", "info"] = "info",
     ) -> None:
-        options = _Options(wait, timeout, cores_per_rank, max_runs, chaos_seed, log, log_level)
+        options = _Options(wait, timeout, cores_per_rank, max_runs, chaos_seed, trace, log, log_level)
         options.struct.nranks = nranks
         self._open(lib.pld_world_create, options)
 
@@ -60,6 +64,7 @@ class World:
         cores_per_rank: int = 1,
         max_runs: int = 0,
         chaos_seed: int = 0,
+        trace: Optional[Path] = None,
         log: Optional[Log] = None,
         log_level: Literal["error", "info"] = "info",
     ) -> "World":
@@ -70,7 +75,7 @@ class World:
         those of torchrun, mpirun, srun. Ranks find each other by `bootstrap`: `"env:"` by the same variables, or
         `"file:PATH"`, a path that is the same on all ranks and new for each job; or by `exchange`. Other options as for
         `World`."""
-        options = _Options(wait, timeout, cores_per_rank, max_runs, chaos_seed, log, log_level)
+        options = _Options(wait, timeout, cores_per_rank, max_runs, chaos_seed, trace, log, log_level)
         options.struct.nranks, options.struct.rank = nranks, rank
         options.meet(bootstrap, exchange)
         world = cls.__new__(cls)
@@ -89,10 +94,9 @@ class World:
         return int(lib.pld_world_nranks(self._handle))
 
     @property
-    def rank(self) -> Optional[int]:
-        """This process's rank; None if it drives all ranks."""
-        rank = int(lib.pld_world_rank(self._handle))
-        return None if rank < 0 else rank
+    def rank(self) -> int:
+        """This process's rank; -1 if it drives all ranks."""
+        return int(lib.pld_world_rank(self._handle))
 
     @property
     def error(self) -> Optional[Error]:
@@ -144,7 +148,7 @@ class World:
         """A zeroed tensor of one rank that this process drives (its own, in a world of processes). As argument of a
         launch it stands where all that this process passes is one tensor: for a parameter that is not sliced by rank,
         and in a world of processes for any."""
-        owner = rank if rank is not None else self.rank or 0
+        owner = max(0, self.rank) if rank is None else rank
         resident = ffi.new("pld_resident_t **")
         kind = dtype_of(dtype)
         succeed(lib.pld_resident_create(self._handle, owner, kind.code, list(shape), len(shape), resident))
@@ -156,7 +160,7 @@ class World:
         resident = ffi.new("pld_resident_t **")
         kind = dtype_of(dtype)
         succeed(lib.pld_resident_create_stacked(self._handle, kind.code, list(shape), len(shape), resident))
-        ranks = tuple(range(self.nranks)) if self.rank is None else (self.rank,)
+        ranks = tuple(range(self.nranks)) if self.rank < 0 else (self.rank,)
         return Resident(resident[0], ranks, tuple(shape), kind)
 
     def close(self) -> None:
@@ -183,6 +187,7 @@ class _Options:
         cores_per_rank: int,
         max_runs: int,
         chaos_seed: int,
+        trace: Optional[Path],
         log: Optional[Log],
         log_level: str,
     ) -> None:
@@ -193,6 +198,8 @@ class _Options:
         self.struct.cores_per_rank, self.struct.max_runs = cores_per_rank, max_runs
         self.struct.chaos_seed = chaos_seed
         self._kept: List[Any] = []
+        if trace is not None:
+            self.struct.trace = self._text(os.fspath(trace))
         if log is not None:
             self.struct.log_level = constant("pld_log_level", "PLD_LOG_", log_level)
             self.struct.log = self._callback("pld_log_fn", _logger(log))
@@ -201,9 +208,11 @@ class _Options:
         if exchange is not None:
             self.struct.exchange = self._callback("pld_exchange_fn", _exchanger(exchange), error=1)
             return
-        text = ffi.new("char[]", bootstrap.encode())
-        self._kept.append(text)
-        self.struct.bootstrap = text
+        self.struct.bootstrap = self._text(bootstrap)
+
+    def _text(self, text: str) -> Any:
+        self._kept.append(ffi.new("char[]", text.encode()))
+        return self._kept[-1]
 
     def _callback(self, kind: str, function: Any, **options: Any) -> Any:
         self._kept.append(ffi.callback(kind, function, **options))

@@ -1,14 +1,19 @@
 """Golden tests of programs: inputs by rule, a reference in numpy, and a report of what differs.
 
-    pld.testing.run(
-        l3_allreduce,
-        specs=[
-            pld.testing.TensorSpec("inputs", [2, 1, 256], pld.f32, init="random"),
-            pld.testing.TensorSpec("outputs", [2, 1, 256], pld.f32),
-        ],
-        golden=lambda tensors: tensors["outputs"].__setitem__(slice(None), tensors["inputs"].sum(axis=0)),
-        ranks=2,
-    )
+```python
+def golden(tensors):
+    tensors["outputs"][...] = tensors["inputs"].sum(axis=0)
+
+pld.testing.run(
+    l3_allreduce,
+    specs=[
+        pld.testing.TensorSpec("inputs", [2, 1, 256], pld.f32, init="random"),
+        pld.testing.TensorSpec("outputs", [2, 1, 256], pld.f32),
+    ],
+    golden=golden,
+    ranks=2,
+)
+```
 """
 
 from pld.testing.bench import Benchmark, Figures, benchmark

@@ -25,6 +25,7 @@ class Figures:
 
     @classmethod
     def of(cls, microseconds: Sequence[float]) -> "Figures":
+        """The figures of durations in microseconds."""
         values = np.asarray(microseconds)
         return cls(float(values.min()), float(np.median(values)), float(values.mean()), float(values.max()))
 

@@ -158,9 +158,9 @@ class _Case:
 
     def save(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        arrays = {f"in.{name}": _bits(np.asarray(value)) for name, value in self.inputs.items()}
+        arrays: Dict[str, Any] = {f"in.{name}": _bits(np.asarray(value)) for name, value in self.inputs.items()}
         arrays.update({f"golden.{name}": _bits(value) for name, value in self.expected.items()})
-        np.savez_compressed(self._file(directory, self.launch), allow_pickle=False, **arrays)
+        np.savez_compressed(self._file(directory, self.launch), **arrays)
 
     @classmethod
     def _load(cls, pairs: Pairs, launch: int, directory: Path, outputs: Sequence[str]) -> "_Case":
@@ -206,9 +206,7 @@ def _checked(
         for _, spec in pairs:
             value = case.inputs[spec.name]
             args.append(spec.argument(value) if isinstance(spec, TensorSpec) else value)
-    return program.check(
-        ranks, launches=len(sets), persistent=persistent, args=args, functions=functions, **options
-    )
+    return program.check(ranks, launches=len(sets), persistent=persistent, args=args, functions=functions, **options)
 
 
 def _compared(

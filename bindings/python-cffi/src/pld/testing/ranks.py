@@ -55,7 +55,7 @@ class _Launcher:
 
     def _mine(self, parameter: HostParameter) -> Array:
         whole = self._arrays[parameter.name]
-        return whole if self._world.rank is None or not parameter.sliced else whole[self._world.rank]
+        return whole if self._world.rank < 0 or not parameter.sliced else whole[self._world.rank]
 
     def launch(self, scalars: Mapping[str, Any]) -> None:
         args: List[Any] = []
@@ -174,7 +174,9 @@ class ProcessRanks(Ranks):
                 answer = connection.recv()
             except (EOFError, OSError):
                 self._processes[rank].join(10)
-                answer = RankDied(f"the process of rank {rank} has ended, with exit code {self._processes[rank].exitcode}")
+                answer = RankDied(
+                    f"the process of rank {rank} has ended, with exit code {self._processes[rank].exitcode}"
+                )
             if isinstance(answer, BaseException):
                 errors.append(answer)
             else:

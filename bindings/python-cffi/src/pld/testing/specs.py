@@ -157,4 +157,8 @@ def to_numbers(array: Array, dtype: DType) -> Array:
     """Elements as numbers that numpy computes with."""
     if dtype.name == "bf16" and array.dtype == np.uint16:
         return (array.astype(np.uint32) << 16).view(np.float32)
-    return array.astype(np.float32) if dtype.numpy_name.startswith(("bfloat", "float8")) and array.dtype.kind not in "u" else array
+    return (
+        array.astype(np.float32)
+        if dtype.numpy_name.startswith(("bfloat", "float8")) and array.dtype.kind not in "u"
+        else array
+    )
