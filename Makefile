@@ -4,7 +4,7 @@
 #   make test          every test
 #   make bench         the benchmark table (bench-peers installs the MPI libraries it compares with)
 #   make tune          measure the algorithms of collectives and rewrite the table by which the library chooses
-#   make docs          documentation of the source and of the C interface
+#   make docs          target/docs/index.html: the interfaces and the source
 #   make bless         rewrite generated files and expected outputs
 
 CARGO   ?= cargo
@@ -12,9 +12,11 @@ JOBS    ?= 2
 BUILD   := target/cmake
 PREFIX  := $(CURDIR)/target/prefix
 CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
+RUSTDOC := --document-private-items -D warnings -A rustdoc::private_intra_doc_links
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench bench-peers tune docs bless setup package lint test-rust test-loom test-c test-valgrind test-docs
+.PHONY: demo test bench bench-peers tune docs docs-python bless setup package lint \
+	test-rust test-loom test-c test-cpp test-valgrind test-python test-docs
 
 demo: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
@@ -24,7 +26,7 @@ demo: package
 	target/examples/allreduce --ranks 2 --processes
 	target/examples/allreduce --ranks 4 --processes
 
-test: lint test-rust test-loom test-c test-valgrind test-docs
+test: lint test-rust test-loom test-c test-cpp test-valgrind test-python test-docs
 	@echo "all tests passed"
 
 setup:
@@ -57,12 +59,29 @@ test-c: package
 	cmake --build target/examples -j $(JOBS)
 	ctest --test-dir target/examples --output-on-failure
 
+# The C++ layer, likewise, with two compilers.
+test-cpp: package
+	scripts/setup.sh clang++
+	for compiler in g++ clang++; do \
+	  cmake -S tests/cpp -B target/tests-cpp/$$compiler -DCMAKE_CXX_COMPILER=$$compiler -DCMAKE_PREFIX_PATH=$(PREFIX) >/dev/null && \
+	  cmake --build target/tests-cpp/$$compiler -j $(JOBS) >/dev/null && \
+	  ctest --test-dir target/tests-cpp/$$compiler --output-on-failure || exit 1; \
+	done
+	cmake -S examples/cpp -B target/examples-cpp $(CONSUME) >/dev/null
+	cmake --build target/examples-cpp -j $(JOBS) >/dev/null
+	ctest --test-dir target/examples-cpp --output-on-failure
+
 test-valgrind: test-c
 	ctest --test-dir target/tests-c -T memcheck --output-on-failure
 
-# Every command and every program that a document shows.
-test-docs: package
-	PATH="$(PREFIX)/bin:$$PATH" scripts/run-docs.sh README.md docs/*.md
+# The Python package, as its wheel in an empty environment.
+test-python: package
+	scripts/setup.sh venv
+	PLD_LIBRARY=$(CURDIR)/target/release/libpld.so bindings/python-cffi/test.sh
+
+# Every command and every program that a document shows; and that the reference has no warnings.
+test-docs: package docs
+	PATH="$(PREFIX)/bin:$$PATH" scripts/run-docs.sh README.md docs/*.md docs/tutorial/*.md
 
 bench: setup
 	$(CARGO) run --release -p pld-bench
@@ -74,9 +93,18 @@ bench-peers:
 tune: setup
 	$(CARGO) run --release -p pld-bench -- tune
 
-docs:
-	$(CARGO) doc --workspace --no-deps
+docs: docs-python
+	scripts/setup.sh doxygen
+	mkdir -p target/docs
+	doxygen docs/Doxyfile
+	RUSTDOCFLAGS="$(RUSTDOC)" $(CARGO) doc -p pld -p pld-sync --no-deps --quiet
+	rm -rf target/docs/rust && cp -a target/doc target/docs/rust
+	cp docs/index.html target/docs/
+	@echo "target/docs/index.html"
+
+docs-python: test-python
+	cd target/python && venv/bin/python -m pdoc --output-directory $(CURDIR)/target/docs/python pld
 
 bless:
-	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown
+	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) --test filetests --test header --test diagnostics --test collectives_shown --test tutorial
 	PLD_TEST_BLESS=1 $(CARGO) $(NEXTEST) -p pld-tool

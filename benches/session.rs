@@ -121,6 +121,17 @@ impl World {
         Ok(Self(world))
     }
 
+    /// The world that `make` makes, with a trace. What it writes, at its end, is not wanted.
+    pub fn traced(make: impl FnOnce() -> Result<Self, String>) -> Result<Self, String> {
+        const VARIABLE: &str = "PLD_TRACE";
+        // SAFETY: this process has no other thread while it makes its worlds, or only such as do not look there.
+        unsafe { std::env::set_var(VARIABLE, "/dev/null") };
+        let world = make();
+        // SAFETY: as above.
+        unsafe { std::env::remove_var(VARIABLE) };
+        world
+    }
+
     /// Compiles a program for this world.
     pub fn compile(&self, program: &Program, persistent: bool) -> Result<Executable, String> {
         self.compile_with(program, persistent, &[])

@@ -1,4 +1,4 @@
-/*
+/** \file
  * libpld 0.1.0: exchanges between ranks over symmetric window memory.
  *
  * Generated from src/capi; do not edit. Needs C99 or C++11.
@@ -40,11 +40,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** The header's major version. */
 #define PLD_VERSION_MAJOR 0
+/** The header's minor version. */
 #define PLD_VERSION_MINOR 1
+/** The header's patch version. */
 #define PLD_VERSION_PATCH 0
-/** The header's version: `major *10000 + minor *100 + patch`; that of the library is `pld_version()`. */
-#define PLD_VERSION (PLD_VERSION_MAJOR *10000 + PLD_VERSION_MINOR *100 + PLD_VERSION_PATCH)
+/** The header's version: `major * 10000 + minor * 100 + patch`; that of the library is `pld_version()`. */
+#define PLD_VERSION (PLD_VERSION_MAJOR * 10000 + PLD_VERSION_MINOR * 100 + PLD_VERSION_PATCH)
 
 #if defined(__GNUC__) || defined(__clang__)
 #define PLD_API __attribute__((visibility("default")))
@@ -1517,8 +1520,11 @@ typedef struct pld_world_options_t {
 extern "C" {
 #endif // __cplusplus
 
+/** \name Status codes and the last error's text
+    \{ */
+
 /**
- * The name of a status, such as `PLD_ERR_TIMEOUT`; `PLD_ERR_UNKNOWN` for a value that is none. Never NULL, static.
+ * The name of a status, such as `PLD_ERR_TIMEOUT`; `"PLD_ERR_UNKNOWN"` for a value that is none. Never NULL, static.
  * Local; callable from any thread.
  */
 PLD_API
@@ -1540,6 +1546,11 @@ PLD_API
 size_t pld_last_error(char *buffer,
                       size_t size);
 
+/** \} */
+
+/** \name The library's version
+    \{ */
+
 /**
  * The version of the library that runs: `major * 10000 + minor * 100 + patch`; the header's is `PLD_VERSION`. Local;
  * callable from any thread.
@@ -1552,6 +1563,11 @@ uint32_t pld_version(void);
  */
 PLD_API const char *pld_version_string(void);
 
+/** \} */
+
+/** \name What the library is and what it finds on this machine
+    \{ */
+
 /**
  * Writes, for people, what to send along with a question: the library's version, the CPUs and the instructions that it
  * uses, each transport and why it cannot be used here, and every environment variable with its value, where that comes
@@ -1563,10 +1579,20 @@ PLD_API
 pld_status_t pld_info(pld_write_fn write,
                       void *user_data);
 
+/** \} */
+
+/** \name Element types
+    \{ */
+
 /**
  * The size of one element in bytes; 0 for an unknown type. Local; callable from any thread.
  */
 PLD_API size_t pld_dtype_size(pld_dtype_t raw);
+
+/** \} */
+
+/** \name Programs: created and built call by call, or parsed; finished, printed, destroyed
+    \{ */
 
 /**
  * Begins a program with this name (letters, digits and `_`, as every name). NULL if the name is NULL or memory is
@@ -1671,6 +1697,11 @@ struct pld_program_t *pld_loc(struct pld_program_t *p,
                               const char *file,
                               uint32_t line);
 
+/** \} */
+
+/** \name Dimensions: the sizes that shapes are made of
+    \{ */
+
 /**
  * A dimension with this name that is bound at launch, from the shapes of the arguments. Not for tiles, local arrays
  * and windows, whose sizes must be known when the program is compiled. Once a name and program.
@@ -1704,6 +1735,11 @@ PLD_API struct pld_scalar_t pld_dim_value(struct pld_program_t *p, pld_dim_t dim
  */
 PLD_API
 struct pld_scalar_t pld_world_size(struct pld_program_t *p);
+
+/** \} */
+
+/** \name Entries: the code that the host driver dispatches once a rank
+    \{ */
 
 /**
  * Begins an entry: parameters first, then tasks. `pld_entry_end` ends it. Entries stand side by side, before the host
@@ -1744,6 +1780,11 @@ struct pld_tensor_t pld_param_window(struct pld_program_t *p,
  * A scalar parameter of the open entry, of type `i32`, `i64`, `f32` or `bool`.
  */
 PLD_API struct pld_scalar_t pld_param_scalar(struct pld_program_t *p, const char *name, pld_dtype_t dtype);
+
+/** \} */
+
+/** \name Tasks: the InCore scopes of an entry, and what orders them
+    \{ */
 
 /**
  * Sets all options to their defaults. `size` is `sizeof(pld_task_options_t)` in the caller's header. Local; callable
@@ -1817,6 +1858,11 @@ PLD_API void pld_manual_end(struct pld_program_t *p);
  * Nobody's accesses to this parameter, or to slices of it, order any tasks.
  */
 PLD_API void pld_manual_dep(struct pld_program_t *p, struct pld_tensor_t tensor);
+
+/** \} */
+
+/** \name Scalars: values of type i32, i64, f32 or bool, each assigned once
+    \{ */
 
 /**
  * `a + b`. Integers wrap; `i32` with `i64` gives `i64`; an integer of `PLD_INT` takes the other operand's type.
@@ -1960,6 +2006,11 @@ PLD_API struct pld_scalar_t pld_bool(struct pld_program_t *p, int32_t value);
  */
 PLD_API struct pld_scalar_t pld_let(struct pld_program_t *p, const char *name, struct pld_scalar_t value);
 
+/** \} */
+
+/** \name Loops, ifs, requirements, mutable scalars and local arrays
+    \{ */
+
 /**
  * Begins a loop over the integers from `first` up to, but without, `end`, and returns the index, an `i64` that is
  * valid inside. `pld_for_end` ends it.
@@ -2057,6 +2108,11 @@ void pld_array_set(struct pld_program_t *p,
                    struct pld_scalar_t index,
                    struct pld_scalar_t value);
 
+/** \} */
+
+/** \name Tensors: memory with a shape
+    \{ */
+
 /**
  * The part of `tensor` that begins at `offsets` and has this shape, in elements, as a tensor of its own over the same
  * memory; a part of a window is a window. In an entry, inside or outside its tasks. Offsets that are outside when the
@@ -2104,6 +2160,11 @@ void pld_write(struct pld_program_t *p,
                const pld_scalar_t *offsets,
                size_t noffsets,
                struct pld_scalar_t value);
+
+/** \} */
+
+/** \name Tiles: on-chip registers with a static shape
+    \{ */
 
 /**
  * The part of `tensor` that begins at `offsets` and has this shape, as a tile. Tensor, offsets and shape have as many
@@ -2248,6 +2309,11 @@ PLD_API struct pld_tile_t pld_tile_col_sum(struct pld_program_t *p, struct pld_t
  */
 PLD_API struct pld_tile_t pld_tile_col_max(struct pld_program_t *p, struct pld_tile_t tile);
 
+/** \} */
+
+/** \name Moving data between ranks
+    \{ */
+
 /**
  * Moves data of this rank's tensor `src` into the window `dst` of rank `peer`; `peer` may be this rank. `t` says which
  * part; NULL for all of both. Element types and number of dimensions are the same.
@@ -2316,6 +2382,11 @@ void pld_remote_store(struct pld_program_t *p,
                       size_t noffsets,
                       pld_atomic_t atomic);
 
+/** \} */
+
+/** \name Signals: cells of i32 windows that order ranks
+    \{ */
+
 /**
  * This rank's number in the window's domain, an `i32`, in entries only. For a window of the whole world: the rank.
  */
@@ -2370,6 +2441,11 @@ void pld_defer_wait(struct pld_program_t *p,
                     size_t noffsets,
                     struct pld_scalar_t expected);
 
+/** \} */
+
+/** \name Collectives: exchanges that every rank of a domain takes part in
+    \{ */
+
 /**
  * Sets all options to their defaults. `size` is `sizeof(pld_collective_options_t)` in the caller's header. Local;
  * callable from any thread. Errors: `PLD_ERR_INVALID_ARGUMENT`.
@@ -2382,7 +2458,7 @@ pld_status_t pld_collective_options_init(pld_collective_options_t *options,
  * Nobody goes on before all ranks of the domain of `window` have come; a zero `window` stands for that of the signal,
  * or without one for all ranks of the world. What a rank wrote before, all see behind it. `options` may be NULL.
  *
- * This holds for every collective. It stands in a task of an `at`, or in the host driver outside of loops over ranks,
+ * What follows holds for every collective. It stands in a task of an `at`, or in the host driver outside of loops over ranks,
  * where the library makes a task of it on every rank of the domain. When it runs, every rank of the domain makes the
  * same calls in the same order: of the same collective, on as many elements of the same type. Ranks that differ end
  * the launch with `PLD_ERR_MISMATCH` naming both calls, or in an unchecked executable with `PLD_ERR_TIMEOUT`.
@@ -2465,6 +2541,11 @@ void pld_all_to_all_v(struct pld_program_t *p,
                       struct pld_rows_t send,
                       const pld_collective_options_t *options);
 
+/** \} */
+
+/** \name Comm domains: sets of ranks that share windows
+    \{ */
+
 /**
  * Names the ranks of a comm domain, one by one. A rank's number in the domain, as peers and `pld_rank` use it, is its
  * place in the list. Ranks are made of numbers, the world size and constants; the list may be NULL if `nranks` is 0.
@@ -2488,6 +2569,11 @@ struct pld_domain_t pld_domain_range(struct pld_program_t *p,
                                      const char *name,
                                      struct pld_scalar_t first,
                                      struct pld_scalar_t end);
+
+/** \} */
+
+/** \name The host driver: allocates windows and dispatches entries, once a launch
+    \{ */
 
 /**
  * A tensor parameter of the host driver: an argument of a launch. If its first extent is `PLD_WORLD` and it is sliced
@@ -2591,6 +2677,11 @@ void pld_dispatch(struct pld_program_t *p,
                   const pld_operand_t *args,
                   size_t nargs);
 
+/** \} */
+
+/** \name The parameters of a host driver, for those who have a program that others wrote
+    \{ */
+
 /**
  * Tells what a launch of the finished program is given. `nranks` is the number of ranks, or 0 if it is open. Local; any
  * number of threads may do it at once.
@@ -2602,6 +2693,11 @@ pld_status_t pld_program_params(const struct pld_program_t *p,
                                 uint32_t nranks,
                                 pld_param_fn callback,
                                 void *user_data);
+
+/** \} */
+
+/** \name The engine's own functions as tasks of a program
+    \{ */
 
 /**
  * A task of the open entry that is the engine's own function: once for each of `blocks` blocks (`PLD_INT(1)` for one).
@@ -2633,6 +2729,11 @@ void pld_host_task(struct pld_program_t *p,
                    void *user_data,
                    const pld_callback_arg_t *args,
                    size_t nargs);
+
+/** \} */
+
+/** \name Worlds: the ranks that launch together
+    \{ */
 
 /**
  * Sets all options to their defaults. `size` is `sizeof(pld_world_options_t)` in the caller's header. Local; callable
@@ -2699,6 +2800,11 @@ PLD_API int32_t pld_world_rank(const struct pld_world_t *w);
 PLD_API
 pld_status_t pld_world_status(const struct pld_world_t *w);
 
+/** \} */
+
+/** \name Residents: tensors that live with the ranks
+    \{ */
+
 /**
  * Makes a zeroed tensor of one rank, which must be one that this process drives. `dims` are numbers. As argument of a
  * launch (`pld_arg_resident`) it stands where all that this process passes is one tensor: for a parameter that is not
@@ -2750,6 +2856,11 @@ PLD_API pld_status_t pld_resident_copy_out(pld_resident_t *b, uint32_t rank, voi
  */
 PLD_API
 void pld_resident_destroy(struct pld_resident_t *b);
+
+/** \} */
+
+/** \name Executables: programs compiled for a world, and their launches
+    \{ */
 
 /**
  * Sets all options to their defaults. `size` is `sizeof(pld_compile_options_t)` in the caller's header. Local; callable
@@ -2839,6 +2950,11 @@ pld_status_t pld_executable_time(pld_executable_t *x,
 PLD_API
 void pld_executable_destroy(struct pld_executable_t *x);
 
+/** \} */
+
+/** \name Runs: launches that were submitted
+    \{ */
+
 /**
  * Blocks until the run is done and returns how it ended: see `pld_launch`. With a `timeout_us` of 0 or more no longer
  * than that: then `PLD_ERR_TIMEOUT`, and the run goes on. May be called again, and by several threads.
@@ -2856,6 +2972,11 @@ PLD_API int32_t pld_run_done(const struct pld_run_t *run);
  * Waits until the run is done, and frees it; NULL is ignored. Nobody else may use it any more.
  */
 PLD_API void pld_run_destroy(struct pld_run_t *run);
+
+/** \} */
+
+/** \name The checker: what can go wrong in a program, found by running it in many orders
+    \{ */
 
 /**
  * Sets all options to their defaults. `size` is `sizeof(pld_check_options_t)` in the caller's header. Local; callable
@@ -2887,6 +3008,8 @@ pld_status_t pld_check(const struct pld_program_t *p,
                        pld_diagnostic_fn callback,
                        void *user_data,
                        pld_check_report_t *out_report);
+
+/** \} */
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
+export CARGO_TARGET_DIR=$copy/build/cargo  # where CMake builds too: the library is built once
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$copy"
 
 for file in "$@"; do

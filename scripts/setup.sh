@@ -6,6 +6,7 @@ set -euo pipefail
 package_of() {
     case $1 in
         g++) echo g++ ;;
+        clang++) echo clang ;;
         pkg-config) echo pkg-config ;;
         mpicc | mpirun) echo openmpi-bin libopenmpi-dev ;;
         nm) echo binutils ;;

@@ -103,7 +103,7 @@ fn vectors() -> Vec<Vector> {
     let from_previous: Expected = |p, r, i| Some(ramp(p, previous(p, r), i));
     let from_next: Expected = |p, r, i| Some(ramp(p, next(p, r), i));
     let ring = || vec![In(F32, row, ramp), Out(F32, row, from_previous)];
-    let mut all = vec![
+    let mut vectors = vec![
         vector("A1 put ring", program!("put_ring"), ring()),
         vector(
             "A2 put pipelined",
@@ -239,8 +239,12 @@ fn vectors() -> Vec<Vector> {
         ),
     ];
     let tile = |_p: i64| vec![8, 8];
+    let (one, all) = (|_p: i64| vec![1, 8], |p: i64| vec![p, 8]);
+    let of_itself: Expected = |p, r, i| Some(ramp(p, r, i));
+    let of_all: Expected = |p, _, i| Some(ramp(p, i / 8, i % 8));
     let shifts = || vec![In(F32, row, ramp), Out(F32, row, from_previous), Out(F32, row, from_next)];
-    all.extend([
+    let sums = || vec![In(F32, all, ramp), Out(F32, all, |p, _, i| Some(ramp_sum(p, i)))];
+    vectors.extend([
         vector(
             "G1 hello rank",
             example!("01_hello_rank"),
@@ -251,23 +255,43 @@ fn vectors() -> Vec<Vector> {
             example!("02_levels"),
             vec![In(F32, tile, ramp), Out(F32, tile, |p, r, i| Some(ramp(p, r, i) * (r + 1) as f64))],
         ),
-        vector(
-            "G3 window round trip",
-            example!("03_window_round_trip"),
-            vec![In(F32, |_| vec![1, 256], ramp), Out(F32, |_| vec![1, 256], |p, r, i| Some(ramp(p, r, i)))],
-        ),
+        vector("G3 window round trip", example!("03_window"), vec![In(F32, row, ramp), Out(F32, row, of_itself)]),
         vector(
             "G4 barrier",
             example!("04_barrier"),
             vec![Out(I32, |p| vec![p, 1], |_, r, i| Some(if i == r { 0.0 } else { 1.0 }))],
         ),
-        vector("G5 remote_load", example!("05_remote_load"), vec![In(F32, row, ramp), Out(F32, row, from_next)]),
-        vector("G5 remote_store", example!("05_remote_store"), ring()),
+        vector("G5 remote tiles", example!("05_remote_tiles"), shifts()),
         vector("G6 put and get", example!("06_put_get"), shifts()),
-        vector("G7 dynamic rank count", example!("07_dynamic_ranks"), shifts()),
+        vector("G7 dynamic rank count", example!("07_dynamic_ranks"), vec![In(F32, one, ramp), Out(F32, all, of_all)]),
+        vector("G8 all-reduce, mesh", example!("08_allreduce_mesh"), sums()),
+        vector("G9 all-reduce, two phases", example!("09_allreduce_two_phase"), sums()),
+        vector("G10 all-reduce, ring", example!("10_allreduce_ring"), sums()),
+        vector("G11 all-reduce, collective", example!("11_allreduce_collective"), sums()),
+        vector(
+            "G12 broadcast",
+            example!("12_broadcast"),
+            vec![In(F32, one, ramp), Out(F32, one, |p, _, i| Some(ramp(p, 0, i)))],
+        ),
+        vector("G13 all-gather", example!("13_allgather"), vec![In(F32, one, ramp), Out(F32, all, of_all)]),
+        vector(
+            "G14 reduce-scatter",
+            example!("14_reduce_scatter"),
+            vec![In(F32, all, ramp), Out(F32, one, |p, r, i| Some(ramp_sum(p, 8 * r + i)))],
+        ),
+        vector(
+            "G15 all-to-all",
+            example!("15_all_to_all"),
+            vec![In(F32, all, ramp), Out(F32, all, |p, r, i| Some(ramp(p, i / 8, 8 * r + i % 8)))],
+        ),
+        vector(
+            "G16 composed",
+            example!("16_composed"),
+            vec![In(F32, all, ramp), Out(F32, all, |p, _, i| Some(ramp(p, 0, i) * (p * (p + 1) / 2 + 1) as f64))],
+        ),
         vector(
             "two halves",
-            example!("08_domains"),
+            example!("domains"),
             vec![
                 In(F32, row, ramp),
                 Out(F32, row, |p, r, i| {
@@ -277,14 +301,14 @@ fn vectors() -> Vec<Vector> {
             ],
         ),
     ]);
-    all.push(Vector {
+    vectors.push(Vector {
         name: "A15 credit reset, persistent",
         persistent: true,
         ..vector("", program!("credit_reset"), vec![Out(I32, cell, |_, _, _| Some(0.0))])
     });
-    all.extend(collectives::vectors());
-    all.extend(domains::vectors());
-    all
+    vectors.extend(collectives::vectors());
+    vectors.extend(domains::vectors());
+    vectors
 }
 
 /// Bytes around every buffer that must stay as they are.

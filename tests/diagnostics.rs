@@ -1,13 +1,16 @@
 //! `docs/diagnostics.md` tells the truth: it has every rule, and each example gives what stands below it. So does the story
 //! of `docs/checking.md`.
 
+#[path = "support/findings.rs"]
+mod findings;
+
 use std::path::Path;
 
-use pld::check::{Call, Explore, Fill, Functions, Memory, Options, Scalar, View, check, inputs};
 use pld::ir::parse::parse;
-use pld::ir::{Diagnostic, Program, Severity};
 use pld::verify::rules::Rule;
 use pld::verify::verify;
+
+use findings::{checked, list};
 
 const DIAGNOSTICS: &str = "docs/diagnostics.md";
 const CHECKING: &str = "docs/checking.md";
@@ -112,7 +115,7 @@ fn the_story_is_what_the_checker_says() {
         let program = parse(text, "allreduce.pld").unwrap_or_else(|mistakes| panic!("{}", list(&mistakes)));
         let findings = checked(&program, info);
         codes.push(findings.iter().map(|finding| finding.code.0).collect::<Vec<_>>());
-        let said = if findings.is_empty() { "no findings\n".into() } else { list(&findings) };
+        let said = list(&findings);
         blessed += &format!("{before}```pld {info}\n{text}```\n{between}```text\n{said}```");
         rest = after.split_once("```").expect("a closed block").1;
     }
@@ -122,61 +125,11 @@ fn the_story_is_what_the_checker_says() {
     bless(CHECKING, &document, &blessed);
 }
 
-#[test]
-fn the_calls_stand_in_the_example() {
-    let document = read(CHECKING);
-    let example = read("examples/c/check.c");
-    let blocks: Vec<&str> =
-        document.split("```c\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
-    assert_eq!(blocks.len(), 2);
-    for block in blocks {
-        assert!(example.contains(block), "not in the example:\n{block}");
-    }
-}
-
 fn bless(path: &str, document: &str, blessed: &str) {
     if blessed != document {
         assert!(std::env::var_os("PLD_TEST_BLESS").is_some(), "the findings have changed; {path} is now\n{blessed}");
         std::fs::write(root().join(path), blessed).expect("the document is writable");
     }
-}
-
-/// What the checker finds, with the options that are noted.
-fn checked(program: &Program, info: &str) -> Vec<Diagnostic> {
-    let mut options = Options::default();
-    for word in info.split_whitespace() {
-        match word.split_once('=').unwrap_or((word, "")) {
-            ("ranks", n) => options.nranks = n.parse().expect("a number"),
-            ("launches", n) => options.launches = n.parse().expect("a number"),
-            ("persistent", "") => options.persistent = true,
-            ("memory", "npu") => options.memory = Memory::Npu,
-            ("explore", "random") => options.explore = Explore::Random,
-            ("refuse", "") => options.functions = Some(&Refuse),
-            _ => panic!("{word:?} is no option"),
-        }
-    }
-    let mut findings = verify(program, Some(options.nranks));
-    findings.retain(|finding| finding.severity == Severity::Error);
-    if !findings.is_empty() {
-        return findings;
-    }
-    let made = inputs(program, options.nranks, options.launches, Fill::Iota, 0, &[]).expect("inputs");
-    let options = Options { dims: &made.dims, args: &made.args, ..options };
-    let report = check(program, &options, &mut || true).expect("arguments of the program");
-    report.findings.into_iter().map(|finding| finding.diagnostic).collect()
-}
-
-/// Each function returns 5.
-struct Refuse;
-
-impl Functions for Refuse {
-    fn call(&self, _: Call, _: &mut [View], _: &[Scalar]) -> Option<Result<(), i32>> {
-        Some(Err(5))
-    }
-}
-
-fn list(findings: &[Diagnostic]) -> String {
-    findings.iter().map(|f| format!("{f}\n")).collect()
 }
 
 fn root() -> &'static Path {

@@ -1,5 +1,6 @@
 //! `include/pld.h` is what `src/capi` says: `PLD_TEST_BLESS=1` writes it, without the variable it must be current.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -77,7 +78,8 @@ fn header() -> String {
     builder.generate().expect("declarations").write(&mut bytes);
     let generated = String::from_utf8(bytes).expect("a header in UTF-8");
     let (declarations, guard) = generated.trim_end().rsplit_once("\n#endif").expect("an include guard");
-    let text = format!("{declarations}\n{}\n{}\n#endif{guard}\n", read("src/capi/inline.h"), locations(&generated));
+    let (declarations, inline) = (sections(declarations), read("src/capi/inline.h"));
+    let text = format!("{declarations}\n{inline}\n{}\n#endif{guard}\n", locations(&generated));
     let version = env!("CARGO_PKG_VERSION");
     let parts: Vec<&str> = version.split('.').collect();
     tidy(&text)
@@ -87,12 +89,48 @@ fn header() -> String {
         .replace("@PATCH@", parts[2])
 }
 
+/// With a section for the functions of each file, which begins with what the file says that it is about.
+fn sections(declarations: &str) -> String {
+    let sources = NOUNS.iter().map(|noun| read(&format!("src/capi/{noun}.rs")));
+    let titles: HashMap<String, String> =
+        sources.filter_map(|source| Some((first_function(&source)?, title(&source)))).collect();
+    let (mut text, mut rest) = (String::new(), declarations);
+    let mut is_open = false;
+    while let Some((before, behind)) = rest.split_once("\nPLD_API") {
+        let name = behind.split('(').next().and_then(|head| head.rsplit([' ', '*', '\n']).next()).expect("a name");
+        match titles.get(name).zip(before.rfind("\n/**")) {
+            Some((title, comment)) => {
+                let end = if is_open { "\n/** \\} */\n" } else { "" };
+                text +=
+                    &format!("{}{end}\n/** \\name {title}\n    \\{{ */\n{}", &before[..comment], &before[comment..]);
+                is_open = true;
+            }
+            None => text += before,
+        }
+        text += "\nPLD_API";
+        rest = behind;
+    }
+    let (last, end) = rest.split_once(";\n").expect("the last function");
+    format!("{text}{last};\n\n/** \\}} */\n{end}")
+}
+
+fn first_function(source: &str) -> Option<String> {
+    let (_, function) = source.split_once("pub extern \"C\" fn ")?;
+    Some(function.split_once('(')?.0.to_owned())
+}
+
+/// What a file says that it is about.
+fn title(source: &str) -> String {
+    let line = source.lines().next().and_then(|line| line.strip_prefix("//! ")).expect("a file says what it is about");
+    line.trim_end_matches('.').replace('`', "")
+}
+
 /// Writes pointers as `type *name`, in declarations.
 fn tidy(text: &str) -> String {
     let mut tidied = String::new();
     for line in text.lines() {
-        let comment = line.trim_start().starts_with('*');
-        let line = if comment { line.into() } else { line.replace(" * ", " *") };
+        let declares = !line.trim_start().starts_with(['*', '/', '#']);
+        let line = if declares { line.replace(" * ", " *") } else { line.into() };
         tidied.push_str(&line);
         tidied.push('\n');
     }

@@ -1,50 +1,46 @@
-/* Step 1: one entry, dispatched once a rank. Every rank adds its own number to its slice: y[r] = x[r] + r.
+/* Step 1: one entry, dispatched once a rank. Every rank adds its own number to its part: y[r] = x[r] + r.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/01_hello_rank
  */
-#include "example.h"
+#include "step.h"
 
-enum { RANKS = 2, ROWS = 8, COLUMNS = 8 };
+enum { ROWS = 8, COLUMNS = 8 };
 
-int main(void) {
-  static float x[RANKS][ROWS][COLUMNS], y[RANKS][ROWS][COLUMNS];
-  pld_arg_t args[2];
-  uint32_t r;
-  size_t i;
-
+static pld_program_t *hello_rank(void) {
   pld_program_t *p = pld_program_create("hello_rank");
 
-  /* The per-rank code sees an ordinary [8, 8] tensor and its rank. */
+  /* The entry is what one rank does: it sees an ordinary [8, 8] tensor, and its number. */
   pld_entry_t hello = pld_entry_begin(p, "hello");
-  pld_tensor_t in = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_IN);
-  pld_tensor_t out = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_OUT);
-  pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32);
+  pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_IN);
+  pld_tensor_t y = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_OUT);
+  pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32), zero = PLD_INT(0);
   pld_at_begin(p, "add_rank", NULL);
-  pld_tile_t tile = pld_load(p, in, PLD_AT(PLD_INT(0), PLD_INT(0)), PLD_DIMS(ROWS, COLUMNS));
+  pld_tile_t tile = pld_load(p, x, PLD_AT(zero, zero), PLD_DIMS(ROWS, COLUMNS));
   tile = pld_tile_adds(p, tile, pld_cast(p, me, PLD_DTYPE_F32));
-  pld_store(p, tile, out, PLD_AT(PLD_INT(0), PLD_INT(0)));
+  pld_store(p, tile, y, PLD_AT(zero, zero));
   pld_task_end(p);
   pld_entry_end(p);
 
-  /* The host driver: tensors with a leading rank axis, sliced x[r] at the dispatch. */
+  /* The host driver has the tensors of all ranks, and dispatches the entry to each rank with its part of them. */
   pld_tensor_t xs = pld_host_tensor(p, "xs", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, ROWS, COLUMNS), PLD_IN);
   pld_tensor_t ys = pld_host_tensor(p, "ys", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, ROWS, COLUMNS), PLD_OUT);
-  pld_scalar_t rank = pld_ranks_begin(p, PLD_INT(0), pld_world_size(p));
-  pld_dispatch(p, hello, rank,
-               PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, rank)), pld_of_tensor(pld_slice_rank(p, ys, rank)),
-                        pld_of_scalar(rank)));
+  pld_scalar_t r = pld_let(p, "r", pld_ranks_begin(p, zero, pld_world_size(p)));
+  pld_dispatch(p, hello, r,
+               PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, r)), pld_of_tensor(pld_slice_rank(p, ys, r)),
+                        pld_of_scalar(r)));
   pld_ranks_end(p);
-
-  for (r = 0; r < RANKS; r++)
-    for (i = 0; i < ROWS * COLUMNS; i++) x[r][i / COLUMNS][i % COLUMNS] = example_value(r, i);
-  args[0] = pld_arg_tensor(x, PLD_DTYPE_F32, PLD_DIMS(RANKS, ROWS, COLUMNS));
-  args[1] = pld_arg_tensor(y, PLD_DTYPE_F32, PLD_DIMS(RANKS, ROWS, COLUMNS));
-  example_run(p, RANKS, args, 2);
-
-  for (r = 0; r < RANKS; r++)
-    for (i = 0; i < ROWS * COLUMNS; i++)
-      example_check("y", r, i, y[r][i / COLUMNS][i % COLUMNS], example_value(r, i) + (float)r);
-  printf("rank 1: %.4f became %.4f\n", x[1][0][0], y[1][0][0]);
-  return example_result("01_hello_rank");
+  return p;
 }
+
+static double with_rank(uint32_t nranks, uint32_t rank, size_t row, size_t column) {
+  return step_input(nranks, rank, row, column) + rank;
+}
+
+static void run(const pld_program_t *p, const ranks_t *ranks) {
+  const step_tensor_t tensors[] = {{"x", PLD_DTYPE_F32, ROWS, COLUMNS, NULL},
+                                   {"y", PLD_DTYPE_F32, ROWS, COLUMNS, with_rank}};
+  step_run(p, ranks, tensors, 2);
+}
+
+int main(int argc, char **argv) { return ranks_main(argc, argv, "01_hello_rank", 1, hello_rank, run); }

@@ -1,57 +1,50 @@
-/* Step 2: two tasks in an entry, the second of which reads what the first has written: y[r] = x[r] * (r + 1).
+/* Step 2: three levels. The host driver dispatches, the entry orders tasks, tasks compute: y[r] = x[r] * (r + 1).
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/02_levels
  */
-#include "example.h"
+#include "step.h"
 
-enum { RANKS = 2, ROWS = 8, COLUMNS = 8 };
+enum { ROWS = 8, COLUMNS = 8 };
 
-int main(void) {
-  static float x[RANKS][ROWS][COLUMNS], y[RANKS][ROWS][COLUMNS];
-  pld_arg_t args[2];
-  uint32_t r;
-  size_t i;
-
+static pld_program_t *levels(void) {
   pld_program_t *p = pld_program_create("levels");
   pld_entry_t scale = pld_entry_begin(p, "scale");
-  pld_tensor_t in = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_IN);
-  pld_tensor_t out = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_INOUT);
-  pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32);
+  pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_IN);
+  pld_tensor_t y = pld_param_tensor(p, "y", PLD_DTYPE_F32, PLD_DIMS(ROWS, COLUMNS), PLD_INOUT);
+  pld_scalar_t factor = pld_param_scalar(p, "factor", PLD_DTYPE_I32), zero = PLD_INT(0);
 
-  pld_at_begin(p, "copy_in", NULL);
-  pld_tile_t copied = pld_load(p, in, PLD_AT(PLD_INT(0), PLD_INT(0)), PLD_DIMS(ROWS, COLUMNS));
-  pld_store(p, copied, out, PLD_AT(PLD_INT(0), PLD_INT(0)));
+  pld_at_begin(p, "copy", NULL);
+  pld_tile_t copied = pld_load(p, x, PLD_AT(zero, zero), PLD_DIMS(ROWS, COLUMNS));
+  pld_store(p, copied, y, PLD_AT(zero, zero));
   pld_task_end(p);
 
-  /* A loop over rows, one row tile at a time. */
+  /* It reads y, so it waits for the task that writes y. */
   pld_at_begin(p, "multiply", NULL);
-  pld_scalar_t factor = pld_let(p, "factor", pld_cast(p, pld_add(p, me, PLD_INT(1)), PLD_DTYPE_F32));
-  pld_scalar_t row = pld_let(p, "row", pld_for_begin(p, PLD_INT(0), PLD_INT(ROWS)));
-  pld_tile_t tile = pld_load(p, out, PLD_AT(row, PLD_INT(0)), PLD_DIMS(1, COLUMNS));
-  pld_tile_assign(p, tile, pld_tile_muls(p, tile, factor));
-  pld_store(p, tile, out, PLD_AT(row, PLD_INT(0)));
-  pld_for_end(p);
+  pld_tile_t tile = pld_load(p, y, PLD_AT(zero, zero), PLD_DIMS(ROWS, COLUMNS));
+  tile = pld_tile_muls(p, tile, pld_cast(p, factor, PLD_DTYPE_F32));
+  pld_store(p, tile, y, PLD_AT(zero, zero));
   pld_task_end(p);
   pld_entry_end(p);
 
   pld_tensor_t xs = pld_host_tensor(p, "xs", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, ROWS, COLUMNS), PLD_IN);
   pld_tensor_t ys = pld_host_tensor(p, "ys", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, ROWS, COLUMNS), PLD_INOUT);
-  pld_scalar_t rank = pld_ranks_begin(p, PLD_INT(0), pld_world_size(p));
-  pld_dispatch(p, scale, rank,
-               PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, rank)), pld_of_tensor(pld_slice_rank(p, ys, rank)),
-                        pld_of_scalar(rank)));
+  pld_scalar_t r = pld_let(p, "r", pld_ranks_begin(p, zero, pld_world_size(p)));
+  pld_dispatch(p, scale, r,
+               PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, r)), pld_of_tensor(pld_slice_rank(p, ys, r)),
+                        pld_of_scalar(pld_add(p, r, PLD_INT(1)))));
   pld_ranks_end(p);
-
-  for (r = 0; r < RANKS; r++)
-    for (i = 0; i < ROWS * COLUMNS; i++) x[r][i / COLUMNS][i % COLUMNS] = example_value(r, i);
-  args[0] = pld_arg_tensor(x, PLD_DTYPE_F32, PLD_DIMS(RANKS, ROWS, COLUMNS));
-  args[1] = pld_arg_tensor(y, PLD_DTYPE_F32, PLD_DIMS(RANKS, ROWS, COLUMNS));
-  example_run(p, RANKS, args, 2);
-
-  for (r = 0; r < RANKS; r++)
-    for (i = 0; i < ROWS * COLUMNS; i++)
-      example_check("y", r, i, y[r][i / COLUMNS][i % COLUMNS], example_value(r, i) * (float)(r + 1));
-  printf("rank 1: %.4f became %.4f\n", x[1][0][0], y[1][0][0]);
-  return example_result("02_levels");
+  return p;
 }
+
+static double scaled(uint32_t nranks, uint32_t rank, size_t row, size_t column) {
+  return step_input(nranks, rank, row, column) * (rank + 1);
+}
+
+static void run(const pld_program_t *p, const ranks_t *ranks) {
+  const step_tensor_t tensors[] = {{"x", PLD_DTYPE_F32, ROWS, COLUMNS, NULL},
+                                   {"y", PLD_DTYPE_F32, ROWS, COLUMNS, scaled}};
+  step_run(p, ranks, tensors, 2);
+}
+
+int main(int argc, char **argv) { return ranks_main(argc, argv, "02_levels", 1, levels, run); }

@@ -1,76 +1,78 @@
-/* Step 5: tiles and peers. remote_load brings part of a peer's window into a tile; remote_store sends a tile into a peer's
- * window: loaded[r] = x[r + 1], stored[r] = x[r - 1], around the ring of ranks.
+/* Step 5: tiles and peers. remote_store sends a tile into a peer's window; remote_load brings a part of a peer's
+ * window into a tile: stored[r] = x[r - 1], loaded[r] = x[r + 1], around the ring of ranks.
  *
  *   cmake -S examples/c -B build/examples -DCMAKE_PREFIX_PATH=PREFIX && cmake --build build/examples
  *   build/examples/05_remote_tiles
  */
-#include "example.h"
+#include "step.h"
 
-enum { RANKS = 2, COLUMNS = 64 };
+enum { COLUMNS = 64 };
 
-int main(void) {
-  static float x[RANKS][1][COLUMNS], loaded[RANKS][1][COLUMNS], stored[RANKS][1][COLUMNS];
-  pld_arg_t args[3];
-  uint32_t r;
-  size_t i;
-
+static pld_program_t *remote_tiles(void) {
   pld_program_t *p = pld_program_create("remote_tiles");
-  pld_entry_t ring = pld_entry_begin(p, "ring");
-  pld_tensor_t in = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_IN);
-  pld_tensor_t from_next = pld_param_tensor(p, "loaded", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_OUT);
-  pld_tensor_t from_previous = pld_param_tensor(p, "stored", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_OUT);
-  pld_tensor_t mine = pld_param_window(p, "mine", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS));
+  pld_entry_t shift = pld_entry_begin(p, "shift");
+  pld_tensor_t x = pld_param_tensor(p, "x", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_IN);
+  pld_tensor_t stored = pld_param_tensor(p, "stored", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_OUT);
+  pld_tensor_t loaded = pld_param_tensor(p, "loaded", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS), PLD_OUT);
   pld_tensor_t inbox = pld_param_window(p, "inbox", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS));
-  pld_tensor_t signal = pld_param_window(p, "signal", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1));
-  pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32), world = pld_world_size(p), zero = PLD_INT(0);
+  pld_tensor_t shown = pld_param_window(p, "shown", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS));
+  pld_tensor_t signal = pld_param_window(p, "signal", PLD_DTYPE_I32, PLD_DIMS(2, 1));
+  pld_scalar_t me = pld_param_scalar(p, "me", PLD_DTYPE_I32), world = pld_world_size(p);
+  pld_scalar_t zero = PLD_INT(0), one = PLD_INT(1);
 
-  pld_at_begin(p, "exchange", NULL);
-  pld_scalar_t next = pld_let(p, "next", pld_mod(p, pld_add(p, me, PLD_INT(1)), world));
-  pld_scalar_t previous = pld_let(p, "previous", pld_mod(p, pld_add(p, me, pld_sub(p, world, PLD_INT(1))), world));
-  pld_tile_t tile = pld_load(p, in, PLD_AT(zero, zero), PLD_DIMS(1, COLUMNS));
-  pld_store(p, tile, mine, PLD_AT(zero, zero));
+  /* Send: the next rank's inbox, then its signal. */
+  pld_at_begin(p, "send", NULL);
+  pld_scalar_t next = pld_let(p, "next", pld_mod(p, pld_add(p, me, one), world));
+  pld_tile_t tile = pld_load(p, x, PLD_AT(zero, zero), PLD_DIMS(1, COLUMNS));
   pld_remote_store(p, tile, inbox, next, PLD_AT(zero, zero), PLD_ATOMIC_NONE);
+  pld_notify(p, signal, next, PLD_AT(zero, zero), one, PLD_NOTIFY_ADD);
+  pld_wait(p, signal, PLD_AT(zero, zero), one, PLD_WAIT_GE);
+  tile = pld_load(p, inbox, PLD_AT(zero, zero), PLD_DIMS(1, COLUMNS));
+  pld_store(p, tile, stored, PLD_AT(zero, zero));
+  pld_task_end(p);
 
-  /* Tell the next rank that its inbox is full, and the previous one that `mine` may be read. */
-  pld_notify(p, signal, next, PLD_AT(me, zero), PLD_INT(1), PLD_NOTIFY_ADD);
-  pld_notify(p, signal, previous, PLD_AT(me, zero), PLD_INT(1), PLD_NOTIFY_ADD);
-  pld_wait(p, signal, PLD_AT(previous, zero), PLD_INT(1), PLD_WAIT_GE);
-  pld_wait(p, signal, PLD_AT(next, zero), PLD_INT(1), PLD_WAIT_GE);
-
-  pld_store(p, pld_load(p, inbox, PLD_AT(zero, zero), PLD_DIMS(1, COLUMNS)), from_previous, PLD_AT(zero, zero));
-  pld_store(p, pld_remote_load(p, mine, next, PLD_AT(zero, zero), PLD_DIMS(1, COLUMNS)), from_next,
-            PLD_AT(zero, zero));
+  /* Show: this rank's own window, and the signal of the rank that will read there. */
+  pld_at_begin(p, "show", NULL);
+  tile = pld_load(p, x, PLD_AT(zero, zero), PLD_DIMS(1, COLUMNS));
+  pld_store(p, tile, shown, PLD_AT(zero, zero));
+  pld_scalar_t previous = pld_let(p, "previous", pld_mod(p, pld_sub(p, pld_add(p, me, world), one), world));
+  pld_notify(p, signal, previous, PLD_AT(one, zero), one, PLD_NOTIFY_ADD);
+  pld_wait(p, signal, PLD_AT(one, zero), one, PLD_WAIT_GE);
+  tile = pld_remote_load(p, shown, pld_mod(p, pld_add(p, me, one), world), PLD_AT(zero, zero), PLD_DIMS(1, COLUMNS));
+  pld_store(p, tile, loaded, PLD_AT(zero, zero));
   pld_task_end(p);
   pld_entry_end(p);
 
   pld_tensor_t xs = pld_host_tensor(p, "xs", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, 1, COLUMNS), PLD_IN);
-  pld_tensor_t ls = pld_host_tensor(p, "ls", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, 1, COLUMNS), PLD_OUT);
-  pld_tensor_t ss = pld_host_tensor(p, "ss", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, 1, COLUMNS), PLD_OUT);
-  pld_buffer_t mine_buf = pld_alloc_window(p, "mine_buf", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS));
+  pld_tensor_t all_stored = pld_host_tensor(p, "stored", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, 1, COLUMNS), PLD_OUT);
+  pld_tensor_t all_loaded = pld_host_tensor(p, "loaded", PLD_DTYPE_F32, PLD_DIMS(PLD_WORLD, 1, COLUMNS), PLD_OUT);
   pld_buffer_t inbox_buf = pld_alloc_window(p, "inbox_buf", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS));
-  pld_buffer_t signal_buf = pld_alloc_window(p, "signal_buf", PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1));
-  pld_scalar_t rank = pld_ranks_begin(p, zero, pld_world_size(p));
-  pld_dispatch(p, ring, rank,
-               PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, rank)), pld_of_tensor(pld_slice_rank(p, ls, rank)),
-                        pld_of_tensor(pld_slice_rank(p, ss, rank)),
-                        pld_of_tensor(pld_window(p, mine_buf, PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS))),
+  pld_buffer_t shown_buf = pld_alloc_window(p, "shown_buf", PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS));
+  pld_buffer_t signal_buf = pld_alloc_window(p, "signal_buf", PLD_DTYPE_I32, PLD_DIMS(2, 1));
+  pld_scalar_t r = pld_let(p, "r", pld_ranks_begin(p, zero, world));
+  pld_dispatch(p, shift, r,
+               PLD_ARGS(pld_of_tensor(pld_slice_rank(p, xs, r)), pld_of_tensor(pld_slice_rank(p, all_stored, r)),
+                        pld_of_tensor(pld_slice_rank(p, all_loaded, r)),
                         pld_of_tensor(pld_window(p, inbox_buf, PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS))),
-                        pld_of_tensor(pld_window(p, signal_buf, PLD_DTYPE_I32, PLD_DIMS(PLD_WORLD, 1))),
-                        pld_of_scalar(rank)));
+                        pld_of_tensor(pld_window(p, shown_buf, PLD_DTYPE_F32, PLD_DIMS(1, COLUMNS))),
+                        pld_of_tensor(pld_window(p, signal_buf, PLD_DTYPE_I32, PLD_DIMS(2, 1))), pld_of_scalar(r)));
   pld_ranks_end(p);
-
-  for (r = 0; r < RANKS; r++)
-    for (i = 0; i < COLUMNS; i++) x[r][0][i] = example_value(r, i);
-  args[0] = pld_arg_tensor(x, PLD_DTYPE_F32, PLD_DIMS(RANKS, 1, COLUMNS));
-  args[1] = pld_arg_tensor(loaded, PLD_DTYPE_F32, PLD_DIMS(RANKS, 1, COLUMNS));
-  args[2] = pld_arg_tensor(stored, PLD_DTYPE_F32, PLD_DIMS(RANKS, 1, COLUMNS));
-  example_run(p, RANKS, args, 3);
-
-  for (r = 0; r < RANKS; r++)
-    for (i = 0; i < COLUMNS; i++) {
-      example_check("loaded", r, i, loaded[r][0][i], example_value((r + 1) % RANKS, i));
-      example_check("stored", r, i, stored[r][0][i], example_value((r + RANKS - 1) % RANKS, i));
-    }
-  printf("rank 0: %.4f came from rank 1\n", loaded[0][0][0]);
-  return example_result("05_remote_tiles");
+  return p;
 }
+
+static double of_previous(uint32_t nranks, uint32_t rank, size_t row, size_t column) {
+  return step_input(nranks, (rank + nranks - 1) % nranks, row, column);
+}
+
+static double of_next(uint32_t nranks, uint32_t rank, size_t row, size_t column) {
+  return step_input(nranks, (rank + 1) % nranks, row, column);
+}
+
+static void run(const pld_program_t *p, const ranks_t *ranks) {
+  const step_tensor_t tensors[] = {{"x", PLD_DTYPE_F32, 1, COLUMNS, NULL},
+                                   {"stored", PLD_DTYPE_F32, 1, COLUMNS, of_previous},
+                                   {"loaded", PLD_DTYPE_F32, 1, COLUMNS, of_next}};
+  step_run(p, ranks, tensors, 3);
+}
+
+int main(int argc, char **argv) { return ranks_main(argc, argv, "05_remote_tiles", 1, remote_tiles, run); }

@@ -95,4 +95,4 @@ static void run(const pld_program_t *p, const ranks_t *ranks) {
   pld_executable_destroy(executable);
 }
 
-int main(int argc, char **argv) { return exchange_main(argc, argv, "allreduce", 2000, allreduce_program, run); }
+int main(int argc, char **argv) { return ranks_main(argc, argv, "allreduce", 2000, allreduce_program, run); }

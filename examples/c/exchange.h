@@ -1,11 +1,10 @@
-/* What the exchanges share: an entry that every rank runs once a launch, with its tensors and windows in a table; ranks
- * that are threads or processes; and times. */
+/* What the exchanges share: an entry that every rank runs once a launch, with its tensors and windows in a table; and
+ * times. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
-#include "processes.h"
+#include "ranks.h"
 
-#include <string.h>
 #include <time.h>
 
 /* A parameter of the entry with two dimensions: a tensor, of which a launch is given one part a rank, or a window. */
@@ -81,32 +80,6 @@ static inline void exchange_others_end(pld_program_t *p) {
   pld_for_end(p);
 }
 
-/* The ranks that this process drives: all, or one. */
-typedef struct {
-  pld_world_t *world;
-  uint32_t nranks, first, driven;
-  int processes;
-  uint32_t launches;
-} ranks_t;
-
-/* An argument with one part of `rows` x `columns` for each rank of this process, behind each other. */
-static inline pld_arg_t ranks_arg(const ranks_t *ranks, void *parts, pld_dtype_t dtype, int64_t rows, int64_t columns) {
-  if (ranks->processes) return pld_arg_tensor(parts, dtype, PLD_DIMS(rows, columns));
-  return pld_arg_tensor(parts, dtype, PLD_DIMS(ranks->nranks, rows, columns));
-}
-
-static inline void *zeroed(size_t count, size_t size) {
-  void *memory = calloc(count, size);
-  if (memory != NULL) return memory;
-  fprintf(stderr, "no memory\n");
-  exit(1);
-}
-
-/* Memory for a part of so many elements for each rank of this process. */
-static inline void *ranks_parts(const ranks_t *ranks, size_t elements, size_t size) {
-  return zeroed(ranks->driven * elements, size);
-}
-
 /* With windows that keep their contents from launch to launch. */
 static inline pld_executable_t *ranks_compile_persistent(const ranks_t *ranks, const pld_program_t *p) {
   pld_compile_options_t options;
@@ -143,64 +116,6 @@ static inline void ranks_times(const ranks_t *ranks, const char *what, double *t
   if (ranks->first != 0 || count == 0) return;
   printf("%s, %u ranks, %s: median %.2f us, best %.2f us of %zu\n", what, ranks->nranks,
          ranks->processes ? "processes" : "threads", times[count / 2], times[0], count);
-}
-
-/* An example that launches `launches` times by default: reads the options, starts the ranks, builds, runs. */
-static inline int exchange_main(int argc, char **argv, const char *name, uint32_t launches,
-                                pld_program_t *(*build)(void),
-                                void (*run)(const pld_program_t *p, const ranks_t *ranks)) {
-  uint32_t nranks = 2, cores = 1;
-  int processes = 0, print = 0, i;
-  ranks_t ranks;
-  pld_program_t *p;
-  pld_world_options_t options;
-  for (i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--processes") == 0) {
-      processes = 1;
-    } else if (strcmp(argv[i], "--print") == 0) {
-      print = 1;
-    } else if (strcmp(argv[i], "--ranks") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0) {
-      nranks = (uint32_t)atoi(argv[++i]);
-    } else if (strcmp(argv[i], "--cores") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0) {
-      cores = (uint32_t)atoi(argv[++i]);
-    } else if (strcmp(argv[i], "--launches") == 0 && i + 1 < argc && atoi(argv[i + 1]) > 0) {
-      launches = (uint32_t)atoi(argv[++i]);
-    } else {
-      fprintf(stderr, "usage: %s [--ranks N] [--cores N] [--processes] [--launches N] [--print]\n", name);
-      return 2;
-    }
-  }
-
-  p = build();
-  OK(pld_program_finish(p, example_diagnostic, NULL));
-  if (!processes_is_rank()) {
-    if (print) OK(pld_program_print(p, example_write, stdout));
-    fflush(stdout);
-    if (processes) {
-      pld_program_destroy(p);
-      return processes_start(argv, nranks);
-    }
-  }
-  OK(pld_world_options_init(&options, sizeof options));
-  options.cores_per_rank = cores;
-  ranks.processes = processes_is_rank();
-  ranks.launches = launches;
-  if (ranks.processes) {
-    OK(pld_world_join(&options, &ranks.world));
-    ranks.first = (uint32_t)pld_world_rank(ranks.world);
-    ranks.nranks = pld_world_nranks(ranks.world);
-    ranks.driven = 1;
-  } else {
-    options.nranks = nranks;
-    OK(pld_world_create(&options, &ranks.world));
-    ranks.first = 0;
-    ranks.nranks = ranks.driven = nranks;
-  }
-  run(p, &ranks);
-  pld_world_destroy(ranks.world);
-  pld_program_destroy(p);
-  if (ranks.processes && ranks.first != 0 && example_wrong == 0) return 0;
-  return example_result(name);
 }
 
 #endif

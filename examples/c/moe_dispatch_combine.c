@@ -400,5 +400,5 @@ static void run(const pld_program_t *p, const ranks_t *ranks) {
 }
 
 int main(int argc, char **argv) {
-  return exchange_main(argc, argv, "moe_dispatch_combine", 2 * LAYERS, moe_program, run);
+  return ranks_main(argc, argv, "moe_dispatch_combine", 2 * LAYERS, moe_program, run);
 }

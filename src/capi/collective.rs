@@ -96,7 +96,7 @@ pub extern "C" fn pld_collective_options_init(options: CollectiveOptionsOut, siz
 /// Nobody goes on before all ranks of the domain of `window` have come; a zero `window` stands for that of the signal,
 /// or without one for all ranks of the world. What a rank wrote before, all see behind it. `options` may be NULL.
 ///
-/// This holds for every collective. It stands in a task of an `at`, or in the host driver outside of loops over ranks,
+/// What follows holds for every collective. It stands in a task of an `at`, or in the host driver outside of loops over ranks,
 /// where the library makes a task of it on every rank of the domain. When it runs, every rank of the domain makes the
 /// same calls in the same order: of the same collective, on as many elements of the same type. Ranks that differ end
 /// the launch with `PLD_ERR_MISMATCH` naming both calls, or in an unchecked executable with `PLD_ERR_TIMEOUT`.

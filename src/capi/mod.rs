@@ -4,7 +4,7 @@
 //! `cbindgen.toml` holds its first page. Every function runs inside a [`guard`]: a panic becomes `PLD_ERR_INTERNAL`.
 //! What a signature says is what the C caller promises: `Option<&T>` is a `const T *` that is NULL or valid,
 //! `Option<&mut T>` a `T *` that nobody else uses during the call, `Option<Box<T>>` a handle that ends here, and the
-//! types of [`pointer`] are strings and lists. So these functions need no unsafe code of their own.
+//! types of [`mod@pointer`] are strings and lists. So these functions need no unsafe code of their own.
 #![allow(non_camel_case_types, reason = "names are spelled as in the header")]
 
 mod build;

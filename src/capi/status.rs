@@ -118,7 +118,7 @@ fn texts(status: pld_status_t) -> (&'static CStr, &'static CStr) {
     }
 }
 
-/// The name of a status, such as `PLD_ERR_TIMEOUT`; `PLD_ERR_UNKNOWN` for a value that is none. Never NULL, static.
+/// The name of a status, such as `PLD_ERR_TIMEOUT`; `"PLD_ERR_UNKNOWN"` for a value that is none. Never NULL, static.
 /// Local; callable from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_status_name(status: pld_status_t) -> *const c_char {

@@ -14,18 +14,18 @@ pub fn vectors() -> Vec<Vector> {
     vec![
         vector(
             "D1 allreduce",
-            include_str!("../../examples/pld/09_host_collectives.pld"),
+            include_str!("../../examples/pld/host_collectives.pld"),
             vec![In(F32, each, ramp), Out(F32, each, |p, _, i| Some(ramp_sum(p, i)))],
         ),
         vector(
             "sharded update",
-            include_str!("../../examples/pld/10_task_collectives.pld"),
+            include_str!("../../examples/pld/task_collectives.pld"),
             // Three steps, the gradients of which are one, two and three times x.
             vec![In(F32, square, ramp), Out(F32, square, |p, _, i| Some(6.0 * ramp_sum(p, i)))],
         ),
         vector(
             "rows by count",
-            include_str!("../../examples/pld/11_all_to_all_v.pld"),
+            include_str!("../../examples/pld/all_to_all_v.pld"),
             vec![
                 In(F32, shares, ramp),
                 Out(F32, shares, |p, r, i| {

@@ -8,7 +8,7 @@ use pld::capi::callback::pld_task_context_t;
 
 use crate::limits;
 use crate::rank::{Bench, microseconds};
-use crate::row::VALUE;
+use crate::row::{LIMIT, VALUE};
 use crate::session::{Arg, Executable, Program, World, bool, int, tensor};
 
 /// Routes of a token.
@@ -74,10 +74,13 @@ struct Layer {
 
 impl Layer {
     fn new(bench: &Bench, tokens: usize) -> Result<Self, String> {
+        Self::in_world(bench, World::join(bench)?, tokens)
+    }
+
+    fn in_world(bench: &Bench, world: World, tokens: usize) -> Result<Self, String> {
         assert!(PROGRAM.contains(TOKENS));
         let program = Program::parse(&PROGRAM.replace(TOKENS, &format!("const T = {tokens} ")))?;
         let rank = bench.rank();
-        let world = World::join(bench)?;
         let executable = world.compile_with(&program, true, &[(c"expert", moe_expert), (c"sum", moe_sum)])?;
         let places = RANKS * tokens;
         let routes = || (0..tokens).flat_map(|t| (0..ROUTES).map(move |k| (t, k)));
@@ -140,6 +143,21 @@ pub fn layer(bench: &Bench, tokens: usize) -> Result<(), String> {
         microseconds(times, |_| layer.run())
     })])?;
     layer.check()
+}
+
+/// The same in a world with a trace; the limit is the same without.
+pub fn traced(bench: &Bench) -> Result<(), String> {
+    const TOKENS: usize = 128;
+    let (board, rank, times) = (bench.board(), bench.rank(), bench.times(50));
+    let mut plain = Layer::new(bench, TOKENS)?;
+    let mut traced = Layer::in_world(bench, World::traced(|| World::join(bench))?, TOKENS)?;
+    let of = |layer: &mut Layer| {
+        limits::align(board, rank);
+        microseconds(times, |_| layer.run())
+    };
+    bench.sample(&mut [(VALUE, &mut || of(&mut traced)), (LIMIT, &mut || of(&mut plain))])?;
+    plain.check()?;
+    traced.check()
 }
 
 /// Percent of a step of 60 layers that its launches take: as long as they take when the program has no work to do.

@@ -23,28 +23,32 @@ enum Around {
 
 /// Tasks that are called, since nothing is pending.
 pub fn apart(bench: &Bench) -> Result<(), String> {
-    cost(bench, APART, Around::Nothing, "")
+    cost(bench, World::create(1)?, APART, Around::Nothing, "")
+}
+
+/// The same in a world with a trace: with two events each.
+pub fn traced(bench: &Bench) -> Result<(), String> {
+    cost(bench, World::traced(|| World::create(1))?, APART, Around::Nothing, "")
 }
 
 /// The same, each of which depends on the one before.
 pub fn chain(bench: &Bench) -> Result<(), String> {
-    cost(bench, CHAIN, Around::Nothing, "")
+    cost(bench, World::create(1)?, CHAIN, Around::Nothing, "")
 }
 
 /// Tasks that are submitted, and can run at once.
 pub fn submitted(bench: &Bench) -> Result<(), String> {
-    cost(bench, APART, Around::Wait, "")
+    cost(bench, World::create(1)?, APART, Around::Wait, "")
 }
 
 /// Tasks that are submitted, and all wait for one that blocks.
 pub fn held(bench: &Bench) -> Result<(), String> {
-    cost(bench, APART, Around::Wait, "deps [first]")
+    cost(bench, World::create(1)?, APART, Around::Wait, "deps [first]")
 }
 
 /// Nanoseconds that each of [`TASKS`] tasks with this store adds to what the stores take in one task.
-fn cost(bench: &Bench, store: &str, around: Around, options: &str) -> Result<(), String> {
+fn cost(bench: &Bench, world: World, store: &str, around: Around, options: &str) -> Result<(), String> {
     let times = bench.times(200);
-    let world = World::create(1)?;
     let each = format!("for i in 0..N {{\nat tick {options} {{\n{store}\n}}\n}}");
     let together = format!("at tick {options} {{\nfor i in 0..N {{\n{store}\n}}\n}}");
     let mut y = vec![0.0_f32; TASKS + 1];

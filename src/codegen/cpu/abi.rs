@@ -74,7 +74,7 @@ pub struct Fault {
     pub site: u32,
     /// A [`FaultKind`].
     pub kind: u32,
-    /// The dimension, of those in [`super::Site::shape`].
+    /// The dimension, of those of the operand.
     pub dim: u32,
     /// The tensor operand: index into [`super::Site::operands`].
     pub operand: u32,

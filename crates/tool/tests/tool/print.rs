@@ -6,7 +6,7 @@ fn example(name: &str) -> String {
 
 #[test]
 fn a_program_after_each_pass() {
-    let collectives = example("10_task_collectives.pld");
+    let collectives = example("task_collectives.pld");
     let after = |pass: &str| pld(&format!("print --after {pass} -n 3 {collectives}")).ok();
     assert!(after("parse").contains("reduce_scatter") && after("verify") == after("parse"));
     let expanded = after("expand_collectives");

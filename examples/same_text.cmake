@@ -1,0 +1,11 @@
+# Succeeds if what STEP prints with --print begins with the program in TEXT, but for comments and blank lines.
+execute_process(COMMAND ${STEP} --print OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
+file(READ ${TEXT} text)
+string(REGEX REPLACE " *#[^\n]*" "" text "${text}")
+foreach(program text printed)
+  string(REGEX REPLACE "\n\n+" "\n" ${program} "\n${${program}}")
+endforeach()
+string(FIND "${printed}" "${text}" at)
+if(NOT at EQUAL 0)
+  message(FATAL_ERROR "${TEXT} is${text}but what is printed is${printed}")
+endif()
