@@ -71,8 +71,9 @@ test-cpp: package
 	cmake --build target/examples-cpp -j $(JOBS) >/dev/null
 	ctest --test-dir target/examples-cpp --output-on-failure
 
-test-valgrind: test-c
+test-valgrind: test-c test-cpp
 	ctest --test-dir target/tests-c -T memcheck --output-on-failure
+	ctest --test-dir target/tests-cpp/g++ -T memcheck -R cxx17 -E processes --output-on-failure
 
 # The Python package, as its wheel in an environment of its own. (Building it calls cargo, which finds the library built.)
 python: package

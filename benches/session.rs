@@ -162,6 +162,11 @@ impl World {
 }
 
 impl Executable {
+    /// As C has it; it stays this one's.
+    pub fn raw(&self) -> *mut c_void {
+        self.0
+    }
+
     /// One launch.
     pub fn launch(&self, arguments: &[Arg]) -> Result<(), String> {
         // SAFETY: the executable lives; whoever made the arguments sees to what they point to.

@@ -1,6 +1,8 @@
 //! `docs/collectives.md` tells the truth: what its first program is written out as, and how launches fail.
 
-use std::path::Path;
+#[path = "support/documents.rs"]
+mod documents;
+
 use std::time::Duration;
 
 use pld::ir::Program;
@@ -9,11 +11,9 @@ use pld::ir::print::print;
 use pld::passes::expand_collectives::{Target, expand_collectives};
 use pld::runtime::{CompileOptions, Executable, World, WorldOptions};
 
-const DOCUMENT: &str = "docs/collectives.md";
+use documents::{bless, read};
 
-fn read(path: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("the file is there")
-}
+const DOCUMENT: &str = "docs/collectives.md";
 
 fn parsed(text: &str) -> Program {
     parse(text, "collectives.md").unwrap_or_else(|mistakes| panic!("{}", mistakes[0]))
@@ -68,8 +68,5 @@ fn with_failures(document: &str) -> String {
 fn what_is_shown_is_what_happens() {
     let document = read(DOCUMENT);
     let right = with_failures(&with_expansion(&document));
-    if document != right {
-        assert!(std::env::var_os("PLD_TEST_BLESS").is_some(), "{DOCUMENT} is now\n{right}");
-        std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join(DOCUMENT), right).expect("the document is writable");
-    }
+    bless(DOCUMENT, &document, &right);
 }

@@ -1,15 +1,16 @@
 //! `docs/diagnostics.md` tells the truth: it has every rule, and each example gives what stands below it. So does the story
 //! of `docs/checking.md`.
 
+#[path = "support/documents.rs"]
+mod documents;
 #[path = "support/findings.rs"]
 mod findings;
-
-use std::path::Path;
 
 use pld::ir::parse::parse;
 use pld::verify::rules::Rule;
 use pld::verify::verify;
 
+use documents::{bless, read, root};
 use findings::{checked, list};
 
 const DIAGNOSTICS: &str = "docs/diagnostics.md";
@@ -123,19 +124,4 @@ fn the_story_is_what_the_checker_says() {
     assert_eq!(codes.len(), 3);
     assert!(codes[0].contains(&"PLD-C012") && codes[1].contains(&"PLD-C003") && codes[2].is_empty(), "{codes:?}");
     bless(CHECKING, &document, &blessed);
-}
-
-fn bless(path: &str, document: &str, blessed: &str) {
-    if blessed != document {
-        assert!(std::env::var_os("PLD_TEST_BLESS").is_some(), "the findings have changed; {path} is now\n{blessed}");
-        std::fs::write(root().join(path), blessed).expect("the document is writable");
-    }
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).expect("the document is there")
 }

@@ -9,6 +9,8 @@
 //! | `pld expanded=PATH ranks=2` | lines of what that program is written out as |
 //! | `text output=PATH` | what the step prints between 3 ranks; on its own page compared where the steps are run |
 
+#[path = "support/documents.rs"]
+mod documents;
 #[path = "support/findings.rs"]
 mod findings;
 
@@ -19,15 +21,8 @@ use pld::ir::parse::parse;
 use pld::ir::print::print;
 use pld::passes::expand_collectives::{Target, expand_collectives};
 
+use documents::{bless, read, root};
 use findings::{checked, list};
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
-}
 
 /// Every document, by its path in the project.
 fn documents() -> Vec<String> {
@@ -181,13 +176,6 @@ fn expansions_are_what_is_compiled() {
         }
     }
     assert!(shown >= 1);
-}
-
-fn bless(path: &str, document: &str, right: &str) {
-    if right != document {
-        assert!(std::env::var_os("PLD_TEST_BLESS").is_some(), "{path} is now\n{right}");
-        std::fs::write(root().join(path), right).expect("the document is writable");
-    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Puts, signals and launches: what everything else is made of.
 
+mod launch;
+
 use std::time::{Duration, Instant};
 
 use super::limits::copies;
@@ -30,6 +32,8 @@ pub fn rows() -> Vec<Row> {
             .peer("put_bw/67108864")
             .target(Target::TimesLimit(0.9)),
         Row::new("core/launch_spmd", Nanoseconds, launch_spmd).ranks(2).target(Target::Absolute(100.0)),
+        Row::new("core/launch_cpp", Nanoseconds, launch::list).ranks(2).target(Target::TimesLimit(1.1)),
+        Row::new("core/launch_cpp_args", Nanoseconds, launch::arguments).ranks(2).target(Target::TimesLimit(1.1)),
         Row::new("core/launch_thread_2", Nanoseconds, launch_thread).target(Target::TimesLimit(2.5)),
         Row::new("core/launch_notify_wait", Microseconds, launch_notify_wait).ranks(2).target(Target::OverLimit(0.2)),
         Row::new("core/allreduce_256_f32", Microseconds, all_reduce)

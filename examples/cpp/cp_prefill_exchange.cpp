@@ -112,4 +112,6 @@ static void run(const Program &program, example::Ranks &ranks) {
   example::show_times(ranks, "512 rows of 4096 from every rank", times);
 }
 
-int main(int argc, char **argv) { return example::exchange(argc, argv, "cp_prefill_exchange", 40, prefill_program, run); }
+int main(int argc, char **argv) {
+  return example::exchange(argc, argv, "cp_prefill_exchange", 40, prefill_program, run);
+}

@@ -22,8 +22,7 @@ inline int wrong = 0;
 
 // Counts a wrong result, and shows the first ones.
 inline void is_wrong(const char *what, std::uint32_t rank, std::size_t place, double got, double expected) {
-  if (wrong++ < 5)
-    std::fprintf(stderr, "%s: rank %u, element %zu is %g, not %g\n", what, rank, place, got, expected);
+  if (wrong++ < 5) std::fprintf(stderr, "%s: rank %u, element %zu is %g, not %g\n", what, rank, place, got, expected);
 }
 
 // The result is right but for rounding.

@@ -34,9 +34,9 @@ pub struct Signal {
     pub to: usize,
     /// The window that the cells are in.
     pub buffer: Buffer,
-    /// The first of the notifies.
+    /// The op of the notifies.
     pub notify: Op,
-    /// The wait that needs it.
+    /// The op of the waits.
     pub wait: Op,
 }
 
@@ -61,12 +61,13 @@ impl Signals {
             let first = notes[..enough].iter().rposition(|note| note.does == NotifyOp::Set).unwrap_or(0);
             for note in &notes[first..enough] {
                 let (from, to, buffer) = (number(note.by), number(seen.by), awaited.buffer);
-                if !signals.iter().any(|s| (s.from, s.to, s.buffer) == (from, to, buffer)) {
-                    signals.push(Signal { from, to, buffer, notify: note.op, wait: awaited.op });
+                let signal = Signal { from, to, buffer, notify: note.op, wait: awaited.op };
+                if !signals.contains(&signal) {
+                    signals.push(signal);
                 }
             }
         }
-        signals.sort_by_key(|signal| (signal.to, signal.from, signal.buffer));
+        signals.sort_by_key(|signal| (signal.to, signal.from, signal.wait, signal.notify));
         Self { tasks, signals, done: machine.is_done() }
     }
 }

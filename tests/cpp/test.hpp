@@ -12,26 +12,26 @@
 
 #include <unistd.h>
 
-#define CHECK(condition)                                            \
-  do {                                                              \
-    if (!(condition)) test::fail(__FILE__, __LINE__, #condition);   \
+#define CHECK(condition)                                          \
+  do {                                                            \
+    if (!(condition)) test::fail(__FILE__, __LINE__, #condition); \
   } while (0)
 
 // The text contains the part.
 #define CHECK_CONTAINS(text, part) test::contains(__FILE__, __LINE__, (text), (part))
 
 // The call throws an error of this status, whose message contains the part.
-#define CHECK_THROWS(wanted, part, call)                                       \
-  do {                                                                         \
-    bool thrown = false;                                                       \
-    try {                                                                      \
-      call;                                                                    \
-    } catch (const pld::Error &error) {                                        \
-      thrown = true;                                                           \
-      test::is(__FILE__, __LINE__, #call, (wanted), error.status());           \
-      test::contains(__FILE__, __LINE__, error.what(), (part));                \
-    }                                                                          \
-    if (!thrown) test::fail(__FILE__, __LINE__, "throws: " #call);             \
+#define CHECK_THROWS(wanted, part, call)                             \
+  do {                                                               \
+    bool thrown = false;                                             \
+    try {                                                            \
+      call;                                                          \
+    } catch (const pld::Error &error) {                              \
+      thrown = true;                                                 \
+      test::is(__FILE__, __LINE__, #call, (wanted), error.status()); \
+      test::contains(__FILE__, __LINE__, error.what(), (part));      \
+    }                                                                \
+    if (!thrown) test::fail(__FILE__, __LINE__, "throws: " #call);   \
   } while (0)
 
 // The call returns this status.
@@ -109,7 +109,8 @@ inline std::string text(const std::string &body) {
 entry e(x: tensor[8] i32 in, y: tensor[8] i32 out, f: tensor[4, 8] f32 inout, w: window[4, 8] f32,
         sig: window[world] i32, me: i32, n: i64, q: f32, on: bool) {
   at t {
-)" + body + R"(
+)" + body +
+         R"(
   }
 }
 host (xs: tensor[world, 8] i32 in, ys: tensor[world, 8] i32 out, fs: tensor[world, 4, 8] f32 inout, n: i64, q: f32,
@@ -164,7 +165,8 @@ inline pld::Program shift(std::int64_t columns, bool persistent = false) {
 inline std::vector<float> inputs(std::uint32_t first, std::uint32_t ranks, std::int64_t columns, int launch = 0) {
   std::vector<float> in;
   for (std::uint32_t r = first; r < first + ranks; r++)
-    for (std::int64_t c = 0; c < columns; c++) in.push_back(static_cast<float>(launch * 10000 + 100 * static_cast<int>(r) + c));
+    for (std::int64_t c = 0; c < columns; c++)
+      in.push_back(static_cast<float>(launch * 10000 + 100 * static_cast<int>(r) + c));
   return in;
 }
 

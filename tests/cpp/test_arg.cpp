@@ -61,7 +61,8 @@ int main() {
   shift.launch(arg(in.data(), {2, 1, kColumns}), arg(out.data(), {2, 1, kColumns}), 3.0f);
   CHECK(right(3));
   const Span<const float> view(in);
-  shift.launch(arg(view, {2u, 1, static_cast<std::size_t>(kColumns)}), TensorArg(out.data(), F32, {2, 1, kColumns}), 4.0);
+  shift.launch(arg(view, {2u, 1, static_cast<std::size_t>(kColumns)}), TensorArg(out.data(), F32, {2, 1, kColumns}),
+               4.0);
   CHECK(right(4));
   CHECK_THROWS(Status::invalid_argument, "spans 33 elements, its memory has 32", arg(out, {3, 11}));
   CHECK_THROWS(Status::invalid_argument, "spans -32 elements", arg(out, {-2, 16}));
@@ -70,7 +71,8 @@ int main() {
   // One tensor a rank.
   std::vector<float> in0(in.begin(), in.begin() + kColumns), in1(in.begin() + kColumns, in.end());
   const std::vector<TensorArg> ins = {{in0.data(), {1, kColumns}}, {in1.data(), {1, kColumns}}};
-  const std::array<TensorArg, 2> outs = {TensorArg(out.data(), {1, kColumns}), TensorArg(out.data() + kColumns, {1, kColumns})};
+  const std::array<TensorArg, 2> outs = {TensorArg(out.data(), {1, kColumns}),
+                                         TensorArg(out.data() + kColumns, {1, kColumns})};
   shift.launch(Arg(ins), Arg(outs), 5.0f);
   CHECK(right(5));
 
@@ -83,11 +85,14 @@ int main() {
 
   // What does not fit is refused before anything runs.
   std::vector<std::int32_t> wrong(2 * kColumns);
-  CHECK_THROWS(Status::invalid_argument, "is the integer 3, not an f32", shift.launch(arg(in, {2, 1, kColumns}), arg(out, {2, 1, kColumns}), 3));
-  CHECK_THROWS(Status::invalid_argument, "i32", shift.launch(arg(wrong, {2, 1, kColumns}), arg(out, {2, 1, kColumns}), 1.0f));
+  CHECK_THROWS(Status::invalid_argument, "is the integer 3, not an f32",
+               shift.launch(arg(in, {2, 1, kColumns}), arg(out, {2, 1, kColumns}), 3));
+  CHECK_THROWS(Status::invalid_argument, "i32",
+               shift.launch(arg(wrong, {2, 1, kColumns}), arg(out, {2, 1, kColumns}), 1.0f));
   CHECK_THROWS(Status::invalid_argument, "16", shift.launch(arg(in, {2, 16, 1}), arg(out, {2, 1, kColumns}), 1.0f));
   CHECK_THROWS(Status::invalid_argument, "2", shift.launch(arg(in, {2, 1, kColumns}), arg(out, {2, 1, kColumns})));
-  CHECK_THROWS(Status::invalid_argument, "9", shift.launch(arg(in.data(), {1, 1, 1, 1, 1, 1, 1, 1, 1}), arg(out, {2, 1, kColumns}), 1.0f));
+  CHECK_THROWS(Status::invalid_argument, "9",
+               shift.launch(arg(in.data(), {1, 1, 1, 1, 1, 1, 1, 1, 1}), arg(out, {2, 1, kColumns}), 1.0f));
   CHECK_THROWS(Status::invalid_argument, "", shift.launch(Arg(), arg(out, {2, 1, kColumns}), 1.0f));
   CHECK_THROWS(Status::invalid_argument, "", shift.launch(arg(in, {2, 1, kColumns}), arg(out, {2, 1, kColumns}), true));
   for (const float untouched : out) CHECK(untouched < 0);

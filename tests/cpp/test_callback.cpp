@@ -84,7 +84,8 @@ int main() {
   CHECK(launched(scaled(scale, count), threads) && calls == 3);
   const auto kept = std::make_shared<int>(0);
   {
-    const Program program = scaled([kept](const TaskContext &c) { scale(c); }, std::function<void()>([&] { calls += 10; }));
+    const Program program =
+        scaled([kept](const TaskContext &c) { scale(c); }, std::function<void()>([&] { calls += 10; }));
     CHECK(kept.use_count() == 2);
     CHECK(launched(program, threads) && calls == 13);
     std::vector<std::int32_t> xs = numbers(), ys(96);

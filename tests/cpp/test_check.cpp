@@ -30,7 +30,8 @@ int main() {
   options.explore = Explore::exhaustive;
   options.memory = MemoryModel::host;
   const CheckReport good = check(exchange(true), options);
-  CHECK(good.status == Status::ok && good.errors == 0 && good.complete && good.schedules > 0 && good.steps > good.schedules);
+  CHECK(good.status == Status::ok && good.errors == 0 && good.complete && good.schedules > 0 &&
+        good.steps > good.schedules);
 
   // A race, with its line and a schedule that shows it.
   const Program wrong = exchange(false);

@@ -33,10 +33,14 @@ Program every_collective() {
     });
   });
   prog.host([&] {
-    const Tensor x = prog.in("x", F32, {world_size, world_size, 8}), counts = prog.in("counts", I32, {world_size, world_size});
-    const Tensor begin = prog.in("begin", I64, {world_size, world_size}), to = prog.in("to", I64, {world_size, world_size});
-    const Buffer a_buf = prog.alloc_window("a_buf", F32, {world_size, 8}), b_buf = prog.alloc_window("b_buf", F32, {world_size, 8});
-    const Buffer got_buf = prog.alloc_window("got_buf", I32, {world_size}), sig_buf = prog.alloc_window("sig_buf", I32, {1});
+    const Tensor x = prog.in("x", F32, {world_size, world_size, 8}),
+                 counts = prog.in("counts", I32, {world_size, world_size});
+    const Tensor begin = prog.in("begin", I64, {world_size, world_size}),
+                 to = prog.in("to", I64, {world_size, world_size});
+    const Buffer a_buf = prog.alloc_window("a_buf", F32, {world_size, 8}),
+                 b_buf = prog.alloc_window("b_buf", F32, {world_size, 8});
+    const Buffer got_buf = prog.alloc_window("got_buf", I32, {world_size}),
+                 sig_buf = prog.alloc_window("sig_buf", I32, {1});
     ranks("r", 0, world_size, [&](Scalar r) {
       dispatch(e, r,
                {x[r], counts[r], begin[r], a_buf.view(F32, {world_size, 8}), b_buf.view(F32, {world_size, 8}),

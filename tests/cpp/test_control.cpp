@@ -11,10 +11,17 @@ int main() {
   test::same_text(test::program([](const Given &g) {
                     for_range("i", 0, 8, [&](Scalar i) { g.y(i) = 1; });
                     for_range("j", g.me, 8, 2, [&](Scalar j) { g.y(j) = 2; });
-                    for_range(0, world_size, [&](Scalar k) { let("k", k); g.y(0) = cast(k, I32); });
-                    for_range(g.n, 8, g.n, [&](Scalar l) { let("l", l); g.y(1) = cast(l, I32); });
+                    for_range(0, world_size, [&](Scalar k) {
+                      let("k", k);
+                      g.y(0) = cast(k, I32);
+                    });
+                    for_range(g.n, 8, g.n, [&](Scalar l) {
+                      let("l", l);
+                      g.y(1) = cast(l, I32);
+                    });
                     if_(g.on, [&] { g.y(2) = 1; });
-                    if_(g.me == 0, [&] { g.y(3) = 1; }, [&] { g.y(4) = 1; });
+                    if_(
+                        g.me == 0, [&] { g.y(3) = 1; }, [&] { g.y(4) = 1; });
                     if_(true, [&] { g.y(5) = 1; });
                   }),
                   test::text(R"(

@@ -64,7 +64,8 @@ int main() {
   CHECK(size_of(F8E4M3) == sizeof(float8_e4m3) && size_of(F8E5M2) == sizeof(float8_e5m2) && size_of(BOOL) == 1);
   CHECK(size_of(I8) == 1 && size_of(U8) == 1 && size_of(I16) == 2 && size_of(U16) == 2 && size_of(I32) == 4);
   CHECK(size_of(U32) == 4 && size_of(I64) == 8 && size_of(U64) == 8 && size_of(static_cast<DType>(99)) == 0);
-  CHECK(std::strcmp(name(F32), "f32") == 0 && std::strcmp(name(U64), "u64") == 0 && std::strcmp(name(BOOL), "bool") == 0);
+  CHECK(std::strcmp(name(F32), "f32") == 0 && std::strcmp(name(U64), "u64") == 0 &&
+        std::strcmp(name(BOOL), "bool") == 0);
   CHECK(std::strcmp(name(F8E5M2), "f8e5m2") == 0 && std::strcmp(name(static_cast<DType>(99)), "?") == 0);
   agree_with_the_library<float16>(F16);
   agree_with_the_library<bfloat16>(BF16);

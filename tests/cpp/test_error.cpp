@@ -11,10 +11,13 @@ int main() {
   static_assert(capi(Status::ok) == PLD_OK && capi(Status::internal) == PLD_ERR_INTERNAL, "the same numbers");
   CHECK(std::strcmp(name(Status::timeout), "PLD_ERR_TIMEOUT") == 0);
   CHECK(std::strlen(describe(Status::no_space)) > 0);
-  for (const Status s : {Status::invalid_argument, Status::invalid_state, Status::busy, Status::version, Status::forked,
-                         Status::parse, Status::verify, Status::unsupported, Status::check, Status::no_memory,
-                         Status::no_space, Status::io, Status::timeout, Status::peer_lost, Status::aborted,
-                         Status::mismatch, Status::out_of_bounds, Status::arithmetic, Status::callback, Status::internal})
+  for (const Status s : {Status::invalid_argument, Status::invalid_state, Status::busy,
+                         Status::version,          Status::forked,        Status::parse,
+                         Status::verify,           Status::unsupported,   Status::check,
+                         Status::no_memory,        Status::no_space,      Status::io,
+                         Status::timeout,          Status::peer_lost,     Status::aborted,
+                         Status::mismatch,         Status::out_of_bounds, Status::arithmetic,
+                         Status::callback,         Status::internal})
     CHECK(std::strncmp(name(s), "PLD_ERR_", 8) == 0 && std::strcmp(name(s), "PLD_ERR_UNKNOWN") != 0);
 
   // A parse error has places, the line of text, and a hint, one finding for each mistake.

@@ -56,7 +56,8 @@ int main() {
   options.persistent = true;
   options.pool = "shared";
   options.pool_bytes = 4096;
-  Executable a = compile(test::shift(kColumns, true), threads, options), b = compile(test::shift(kColumns, true), threads, options);
+  Executable a = compile(test::shift(kColumns, true), threads, options),
+             b = compile(test::shift(kColumns, true), threads, options);
   CHECK_STATUS(Status::ok, run(a, 3));
   CHECK_STATUS(Status::ok, run(b, 4));
   CHECK(test::shifted(out, 0, 3, kColumns, 2, 4));

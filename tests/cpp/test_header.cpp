@@ -57,7 +57,8 @@ int main() {
   };
   for (const std::string &name : exported) {
     const bool is_used = used.count(name) == 1, is_left_out = left_out.count(name) == 1;
-    if (is_used == is_left_out) test::fail(__FILE__, __LINE__, name + (is_used ? " is left out" : " is used by a header"));
+    if (is_used == is_left_out)
+      test::fail(__FILE__, __LINE__, name + (is_used ? " is left out" : " is used by a header"));
   }
   for (const std::string &name : left_out) CHECK(exported.count(name) == 1);
 }

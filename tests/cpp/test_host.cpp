@@ -92,6 +92,16 @@ host (xs: tensor[world, n, D] i32 in, ys: tensor[world, D] i32 inout) {
 }
 )");
 
+  // What a launch is given.
+  const std::vector<Param> params = prog.params(4);
+  CHECK(params.size() == 2 && params[0].name == "xs" && params[1].name == "ys");
+  CHECK(params[0].is_tensor && params[0].dtype == I32 && params[0].direction == Direction::in && params[0].sliced);
+  CHECK(params[0].shape == std::vector<std::int64_t>({4, -1, 4}) && params[1].direction == Direction::inout);
+  CHECK(prog.params()[1].shape == std::vector<std::int64_t>({-1, 4}));
+  const std::vector<Param> scalars = test::shift(4).params();
+  CHECK(scalars.size() == 3 && !scalars[2].is_tensor && scalars[2].dtype == F32 && scalars[2].shape.empty());
+  CHECK_THROWS(Status::invalid_state, "finished", Program("open").params());
+
   // Ranks 0 and 1, and ranks 3 and 2, number each other 0 and 1.
   World threads = World::threads(4);
   std::vector<std::int32_t> xs, ys(16, 0);

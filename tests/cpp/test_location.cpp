@@ -25,7 +25,10 @@ Diagnostic found(const Mistake &mistake) {
   test::fail(__FILE__, static_cast<int>(mistake.line), "the mistake is found");
 }
 
-void notify_twice(const Given &g, Location at = Location::here()) { notify(g.w.at(0, 0), 1, 1, NotifyOp::add, at); }
+// A part of f, with so many rows.
+Tile rows(const Given &g, int n, Location at = Location::here()) { return load(g.f, {0, 0}, {n, 8}, at); }
+
+void notify_through(const Given &g, Location at = Location::here()) { notify(g.w.at(0, 0), 1, 1, NotifyOp::add, at); }
 
 }  // namespace
 
@@ -49,15 +52,15 @@ int main() {
       {__LINE__, "an array index is an integer", [](const Given &g) { Array a = array(I32, 4); let("e", a[g.on]); }},
       {__LINE__, "f32 does not convert to i32", [](const Given &g) { Var v = var(I32, 0); v = g.q; }},
       {__LINE__, "+ mixes i32 and f32", [](const Given &g) { Var v = var(I32, 0); v += g.q; }},
-      {__LINE__, "has shape [2, 8]", [](const Given &g) { Tile a = load(g.f, {0, 0}, {1, 8}); a += load(g.f, {0, 0}, {2, 8}); }},
-      {__LINE__, "has shape [2, 8]", [](const Given &g) { Tile a = load(g.f, {0, 0}, {1, 8}); a = copy(load(g.f, {0, 0}, {2, 8})); }},
-      {__LINE__, "has shape [2, 8]", [](const Given &g) { Tile a = load(g.f, {0, 0}, {1, 8}); let("b", a + load(g.f, {0, 0}, {2, 8})); }},
+      {__LINE__, "has shape [2, 8]", [](const Given &g) { Tile a = rows(g, 1); a += rows(g, 2); }},
+      {__LINE__, "has shape [2, 8]", [](const Given &g) { Tile a = rows(g, 1); a = rows(g, 2); }},
+      {__LINE__, "has shape [2, 8]", [](const Given &g) { Tile a = rows(g, 1); let("b", a + rows(g, 2)); }},
       {__LINE__, "1 offset for f of rank 2", [](const Given &g) { load(g.f.at(0), {1, 8}); }},
       {__LINE__, "is i32, but f is f32", [](const Given &g) { store(full(I32, {1, 8}, 0), g.f, {0, 0}); }},
       {__LINE__, "put works on a window", [](const Given &g) { put(g.f.at(0, 0), 1, g.f.at(0, 0), {1, 8}); }},
       {__LINE__, "an int32 window, but w is f32", [](const Given &g) { notify(g.w.at(0, 0), 1); }},
       {__LINE__, "an int32 window, but w is f32", [](const Given &g) { wait(g.w.at(0, 0), 1); }},
-      {__LINE__, "an int32 window, but w is f32", [](const Given &g) { notify_twice(g); }},
+      {__LINE__, "an int32 window, but w is f32", [](const Given &g) { notify_through(g); }},
       {__LINE__, "a loop bound is an integer", [](const Given &g) { for_range(0, g.q, [](Scalar) {}); }},
       {__LINE__, "allreduce works on windows", [](const Given &g) { allreduce(g.f, Combine::sum); }},
   };
@@ -65,7 +68,7 @@ int main() {
     const Diagnostic d = found(m);
     std::printf("%s\n", d.text.c_str());
     if (d.file != __FILE__ || d.line != m.line)
-      test::fail(__FILE__, static_cast<int>(m.line), "the finding is here, and not " + d.file + ":" + std::to_string(d.line));
+      test::fail(__FILE__, static_cast<int>(m.line), "it is here, and not " + d.file + ":" + std::to_string(d.line));
     CHECK_CONTAINS(d.text, m.part);
     CHECK(d.severity == Severity::error && d.code.rfind("PLD-", 0) == 0);
   }

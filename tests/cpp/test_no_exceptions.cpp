@@ -14,12 +14,12 @@ using namespace pld;
 
 namespace {
 
-#define CHECK(condition)                                                              \
-  do {                                                                                \
-    if (!(condition)) {                                                               \
-      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-      std::exit(1);                                                                   \
-    }                                                                                 \
+#define CHECK(condition)                                                           \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
+      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      std::exit(1);                                                                \
+    }                                                                              \
   } while (0)
 
 // y[r] = x[r - 1] * 2, by a function of the engine behind a put.
@@ -35,13 +35,16 @@ Program shift(bool right) {
       notify(s.at(0), next);
       wait(s.at(0), 1);
     });
-    prog.extern_task("twice", [](const TaskContext &c) {
-      const Result<View<const std::int32_t>> from = c.try_tensor<const std::int32_t>(0);
-      const Result<View<std::int32_t>> to = c.try_tensor<std::int32_t>(1);
-      if (!from || !to || c.try_tensor<float>(0)) return Status::invalid_argument;
-      for (std::int64_t i = 0; i < 8; i++) (*to)(i) = 2 * (*from)(i);
-      return Status::ok;
-    }, {reads(w), writes(y)}, 1, deps(came));
+    prog.extern_task(
+        "twice",
+        [](const TaskContext &c) {
+          const Result<View<const std::int32_t>> from = c.try_tensor<const std::int32_t>(0);
+          const Result<View<std::int32_t>> to = c.try_tensor<std::int32_t>(1);
+          if (!from || !to || c.try_tensor<float>(0)) return Status::invalid_argument;
+          for (std::int64_t i = 0; i < 8; i++) (*to)(i) = 2 * (*from)(i);
+          return Status::ok;
+        },
+        {reads(w), writes(y)}, 1, deps(came));
   });
   prog.host([&] {
     const Tensor xs = prog.in("xs", I32, {world_size, 8}), ys = prog.out("ys", I32, {world_size, 8});

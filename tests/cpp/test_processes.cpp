@@ -16,7 +16,8 @@ namespace {
 constexpr std::int64_t kColumns = 16;
 
 // Runs `body(rank)` in a process a rank; every one must end well, or by a signal if it is `killed`.
-void processes(std::uint32_t nranks, const std::function<void(std::uint32_t)> &body, std::uint32_t killed = UINT32_MAX) {
+void processes(std::uint32_t nranks, const std::function<void(std::uint32_t)> &body,
+               std::uint32_t killed = UINT32_MAX) {
   std::vector<pid_t> children;
   for (std::uint32_t rank = 0; rank < nranks; rank++) {
     const pid_t child = fork();
@@ -110,16 +111,20 @@ int main() {
   });
 
   // A rank that dies ends the launch of the other, and the world.
-  processes(2, [&](std::uint32_t rank) {
-    WorldOptions options;
-    options.nranks = 2;
-    options.rank = rank;
-    options.exchange = swap(rank);
-    World all = World::join(options);
-    Executable executable = compile(test::shift(kColumns), all);
-    if (rank == 1) std::raise(SIGKILL);
-    std::vector<float> in(kColumns), out(kColumns);
-    CHECK_THROWS(Status::peer_lost, "rank 1", executable.launch(arg(in, {1, kColumns}), arg(out, {1, kColumns}), 2.0f));
-    CHECK_STATUS(Status::peer_lost, all.status());
-  }, 1);
+  processes(
+      2,
+      [&](std::uint32_t rank) {
+        WorldOptions options;
+        options.nranks = 2;
+        options.rank = rank;
+        options.exchange = swap(rank);
+        World all = World::join(options);
+        Executable executable = compile(test::shift(kColumns), all);
+        if (rank == 1) std::raise(SIGKILL);
+        std::vector<float> in(kColumns), out(kColumns);
+        CHECK_THROWS(Status::peer_lost, "rank 1",
+                     executable.launch(arg(in, {1, kColumns}), arg(out, {1, kColumns}), 2.0f));
+        CHECK_STATUS(Status::peer_lost, all.status());
+      },
+      1);
 }

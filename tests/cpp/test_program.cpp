@@ -62,9 +62,10 @@ int main() {
 
   // Warnings are given, whether the program is built or parsed.
   std::vector<Diagnostic> warnings;
-  const std::string idle = "program idle\nentry e(x: tensor[1] i32 in, w: window[1] i32) { at t {} }\n"
-                           "host (x: tensor[1] i32 in) {\n  b = alloc_window [1] i32\n  w = window b [1] i32\n"
-                           "  ranks r in 0..world { dispatch e(x, w) device r }\n}\n";
+  const std::string idle =
+      "program idle\nentry e(x: tensor[1] i32 in, w: window[1] i32) { at t {} }\n"
+      "host (x: tensor[1] i32 in) {\n  b = alloc_window [1] i32\n  w = window b [1] i32\n"
+      "  ranks r in 0..world { dispatch e(x, w) device r }\n}\n";
   Program::parse(idle, "idle.pld", &warnings);
   CHECK(!warnings.empty() && warnings[0].severity == Severity::warning && warnings[0].file == "idle.pld");
   CHECK(warnings[0].line == 2);

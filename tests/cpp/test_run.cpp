@@ -34,10 +34,12 @@ int main() {
   std::atomic<bool> go{false};
   Program prog("slow");
   const Entry e = prog.entry("e", [&] {
-    prog.extern_task("slow", [&go](const TaskContext &context) {
-      while (!go) std::this_thread::sleep_for(1ms);
-      return context.rank() == 1 ? Status::io : Status::ok;
-    }, {});
+    prog.extern_task("slow",
+                     [&go](const TaskContext &context) {
+                       while (!go) std::this_thread::sleep_for(1ms);
+                       return context.rank() == 1 ? Status::io : Status::ok;
+                     },
+                     {});
   });
   prog.host([&] { ranks("r", 0, world_size, [&](Scalar r) { dispatch(e, r, {}); }); });
   prog.finish();

@@ -17,9 +17,13 @@ Program tasks() {
       y(b) = x(prog.block_index());
     }));
     const Task both = let("both", prog.join("both", {first, second}));
-    const Task last = let("last", prog.at("three", deps(both).no_dep({y, z}).when(x.at(1), Cmp::ne, -3), [&] { y(1) = 2; }));
+    const Task last =
+        let("last", prog.at("three", deps(both).no_dep({y, z}).when(x.at(1), Cmp::ne, -3), [&] { y(1) = 2; }));
     prog.at("four", TaskOptions().allow_early_resolve(), [&] { z(0) = 1; });
-    prog.spmd("five", world_size, deps(last, both), [&](Scalar b) { let("b", b); w(b) = 1; });
+    prog.spmd("five", world_size, deps(last, both), [&](Scalar b) {
+      let("b", b);
+      w(b) = 1;
+    });
     prog.manual([&] { prog.at("six", [&] { z(1) = 1; }); });
   });
   prog.host([&] {

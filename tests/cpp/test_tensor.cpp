@@ -38,7 +38,8 @@ int main() {
   for (const bool too_many : {false, true}) {
     Program prog("wide");
     const Entry e = prog.entry("e", [&] {
-      const Tensor t = too_many ? prog.out("t", I32, {1, 1, 1, 1, 1, 1, 1, 2, 2}) : prog.out("t", I32, {1, 1, 1, 1, 1, 1, 1, 2});
+      const Tensor t =
+          too_many ? prog.out("t", I32, {1, 1, 1, 1, 1, 1, 1, 2, 2}) : prog.out("t", I32, {1, 1, 1, 1, 1, 1, 1, 2});
       prog.at("a", [&] { t(0, 0, 0, 0, 0, 0, 0, 1) = 3; });
     });
     prog.host([&] {

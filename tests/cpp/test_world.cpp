@@ -2,6 +2,8 @@
 #include "test.hpp"
 
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -60,7 +62,24 @@ int main() {
   CHECK_THROWS(Status::timeout, "test_world.cpp",
                stuck.launch(arg(xs, {2, 8}), arg(ys, {2, 8}), arg(fs, {2, 4, 8}), 1, 1.0f, true));
 
+  // A trace of what the ranks did.
+  options = WorldOptions();
+  options.nranks = 2;
+  options.trace = "/tmp/pld-test-cpp-trace-" + std::to_string(getpid());
+  {
+    World traced = World::create(options);
+    const std::vector<float> in = test::inputs(0, 2, 4);
+    std::vector<float> out(8);
+    compile(test::shift(4), traced).launch(arg(in, {2, 1, 4}), arg(out, {2, 1, 4}), 2.0f);
+  }
+  std::ifstream trace(options.trace);
+  const std::string events{std::istreambuf_iterator<char>(trace), std::istreambuf_iterator<char>()};
+  std::remove(options.trace.c_str());
+  CHECK_CONTAINS(events, "exchange");
+
   // What is refused.
+  options = WorldOptions();
+  options.nranks = 2;
   options.log_level = static_cast<LogLevel>(9);
   CHECK_THROWS(Status::invalid_argument, "9", World::create(options));
   options.log_level = LogLevel::error;

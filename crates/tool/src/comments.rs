@@ -9,7 +9,7 @@ enum Extra<'t> {
     Blank,
     /// A comment on a line of its own.
     Line(&'t str),
-    /// A comment that ends a line of code, and the column where it begins.
+    /// A comment that ends a line of code, and the room before it.
     Trailing(usize, &'t str),
 }
 
@@ -23,13 +23,13 @@ pub fn with_comments(text: &str, printed: &str) -> String {
 
     for (next, extra) in extras(text) {
         match extra {
-            Extra::Trailing(column, comment) => {
+            Extra::Trailing(room, comment) => {
                 // Behind the last word that both have; best one that closes no block, which may get a line of its own.
                 let mut words = pairs.iter().rev().skip_while(|pair| pair.0 >= next);
                 let last = words.clone().next();
                 let on_line = |pair: &&(usize, usize)| source[pair.0].0 == source[next - 1].0;
                 let word = words.by_ref().take_while(on_line).find(|pair| source[pair.0].1 != "}").or(last);
-                behind[word.map_or(0, |pair| printed_words[pair.1].0)].push((column, comment));
+                behind[word.map_or(0, |pair| printed_words[pair.1].0)].push((room, comment));
             }
             extra => {
                 let word = pairs.iter().find(|pair| pair.0 >= next);
@@ -46,8 +46,8 @@ pub fn with_comments(text: &str, printed: &str) -> String {
         before[index].iter().for_each(|extra| out.extra(indent, extra));
         match behind[index].as_slice() {
             [] => out.line(line),
-            // Neighbours may stand in a column, so it stays in its own.
-            [(column, comment)] => out.line(&format!("{line:<width$} {comment}", width = column.saturating_sub(1))),
+            // Neighbours may stand in a column, so the room before it stays.
+            [(room, comment)] => out.line(&format!("{line}{}{comment}", " ".repeat(*room))),
             comments => {
                 comments.iter().for_each(|(_, comment)| out.extra(indent, &Extra::Line(comment)));
                 out.line(line);
@@ -108,6 +108,11 @@ fn code_and_comment(line: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// The spaces at the end of some code, at least one.
+fn room_behind(code: &str) -> usize {
+    (code.len() - code.trim_end().len()).max(1)
+}
+
 /// The words and signs of a text, each with its line from 0.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -135,7 +140,7 @@ fn extras(text: &str) -> Vec<(usize, Extra<'_>)> {
             None if code.trim().is_empty() => extras.push((next, Extra::Blank)),
             None => {}
             Some(comment) if code.trim().is_empty() => extras.push((next, Extra::Line(comment))),
-            Some(comment) => extras.push((next, Extra::Trailing(code.chars().count(), comment))),
+            Some(comment) => extras.push((next, Extra::Trailing(room_behind(code), comment))),
         }
     }
     extras

@@ -98,14 +98,11 @@ impl LaunchOptions {
     /// Reads and compiles the program, and makes its arguments. Collective with --join.
     pub fn prepare(&self, timed: bool) -> Result<Prepared> {
         let source = Source::read(&self.file)?;
-        let world = if self.join {
-            // No rank waits for one whose text is none.
-            source.parsed()?;
-            self.joined()?
-        } else {
-            let nranks = self.nranks()?;
-            source.verified(Some(nranks))?;
-            World::create(nranks, &self.world_options())?
+        // No rank waits for one that has no program.
+        source.parsed()?;
+        let world = match self.join {
+            true => self.joined()?,
+            false => World::create(self.nranks()?, &self.world_options())?,
         };
         let program = source.verified(Some(world.nranks()))?;
         let arguments = Arguments::new(&program, world.nranks(), world.rank(), &self.inputs)?;

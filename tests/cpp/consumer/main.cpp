@@ -18,7 +18,7 @@ int main() try {
   prog.host([&] {
     const Tensor xs = prog.in("xs", F32, {world_size, 1, 8}), ys = prog.out("ys", F32, {world_size, 1, 8});
     const Buffer data = prog.alloc_window("data_buf", F32, {1, 8});
-    ranks("r", 0, world_size, [&](Scalar r) { dispatch(entry, r, {xs[r], ys[r], data.view(F32, {1, 8})}); });
+    ranks("r", 0, world_size, [&](Scalar r) { dispatch(entry, r, {xs[r], ys[r], data.view()}); });
   });
   prog.finish();
   check(prog);

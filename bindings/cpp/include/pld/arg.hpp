@@ -41,8 +41,8 @@ class TensorArg {
   pld_tensor_arg_t raw_;
 };
 
-/// An argument of a launch. It refers to memory and owns none. In a world of threads a tensor has the leading rank axis;
-/// in a world of processes it is this rank's part, without.
+/// An argument of a launch. It refers to memory and owns none. In a world of threads a tensor has the leading rank
+/// axis; in a world of processes it is this rank's part, without.
 class Arg {
  public:
   /// None: `check` makes one up.
@@ -50,10 +50,31 @@ class Arg {
 
   /// An integer, a number or a truth value, by its C++ type.
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  Arg(T value) noexcept : raw_(scalar(value)) {}
+  Arg(T value) noexcept : raw_(pld_arg_generated()) {
+    *this = value;
+  }
+
+  /// Becomes an integer, a number or a truth value, which is cheaper than a new argument: `args[1] = epoch`.
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Arg &operator=(T value) noexcept {
+    if constexpr (std::is_same_v<T, bool>) {
+      raw_.kind = PLD_ARG_BOOL;
+      raw_.integer = value;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      raw_.kind = PLD_ARG_FLOAT;
+      raw_.real = static_cast<double>(value);
+    } else {
+      raw_.kind = PLD_ARG_INT;
+      raw_.integer = static_cast<std::int64_t>(value);
+    }
+    return *this;
+  }
 
   /// A tensor.
-  Arg(const TensorArg &tensor) noexcept : raw_(pld_arg_none_(PLD_ARG_TENSOR)) { raw_.tensor = tensor.capi(); }
+  Arg(const TensorArg &tensor) noexcept : raw_(pld_arg_generated()) {
+    raw_.kind = PLD_ARG_TENSOR;
+    raw_.tensor = tensor.capi();
+  }
 
   /// One tensor a rank, without the leading rank axis; the list must live as long as the argument is used. Worlds of
   /// threads only.
@@ -70,25 +91,16 @@ class Arg {
   const pld_arg_t &capi() const noexcept { return raw_; }
 
  private:
-  template <class T>
-  static pld_arg_t scalar(T value) noexcept {
-    if constexpr (std::is_same_v<T, bool>) {
-      return pld_arg_bool(value);
-    } else if constexpr (std::is_floating_point_v<T>) {
-      return pld_arg_float(static_cast<double>(value));
-    } else {
-      return pld_arg_int(static_cast<std::int64_t>(value));
-    }
-  }
-
   pld_arg_t raw_;
 };
 
 static_assert(sizeof(TensorArg) == sizeof(pld_tensor_arg_t) && std::is_standard_layout_v<TensorArg>,
               "lists of tensors are passed as they are");
-static_assert(sizeof(Arg) == sizeof(pld_arg_t) && std::is_standard_layout_v<Arg>, "lists of arguments are passed as they are");
+static_assert(sizeof(Arg) == sizeof(pld_arg_t) && std::is_standard_layout_v<Arg>,
+              "lists of arguments are passed as they are");
 
-/// A tensor in a container, such as a std::vector: Status::invalid_argument unless it has as many elements as the shape.
+/// A tensor in a container, such as a std::vector: Status::invalid_argument unless it has as many elements as the
+/// shape.
 template <class Container, class T = std::remove_pointer_t<decltype(std::declval<Container &>().data())>>
 Result<Arg> try_arg(Container &elements, Extents shape) noexcept {
   const std::size_t size = elements.size();

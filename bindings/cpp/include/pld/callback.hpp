@@ -107,7 +107,8 @@ class TaskContext {
     const std::string number = "number " + std::to_string(index), name = raw_->name;
     if (tensor != nullptr)
       return Error(Status::invalid_argument, "of the tensors of '" + name + "' " + number + " is " +
-                                                 pld::name(static_cast<DType>(tensor->dtype)) + ", not " + pld::name(wanted));
+                                                 pld::name(static_cast<DType>(tensor->dtype)) + ", not " +
+                                                 pld::name(wanted));
     return Error(Status::invalid_argument,
                  "'" + name + "' is given " + std::to_string(tensors()) + " tensors, and there is no " + number);
   }
@@ -153,8 +154,9 @@ class Callback {
   Callback(pld_callback_fn c_function, void *passed) noexcept : function_(c_function), user_data_(passed) {}
 
   /// A lambda, a std::function, a C++ function: it is copied, once, and called without an indirection of its own.
-  template <class F, class = std::enable_if_t<!std::is_same_v<std::decay_t<F>, Callback> &&
-                                              (std::is_invocable_v<F &, const TaskContext &> || std::is_invocable_v<F &>)>>
+  template <class F,
+            class = std::enable_if_t<!std::is_same_v<std::decay_t<F>, Callback> &&
+                                     (std::is_invocable_v<F &, const TaskContext &> || std::is_invocable_v<F &>)>>
   Callback(F &&f) {
     using Kept = std::decay_t<F>;
     auto kept = std::make_shared<Kept>(std::forward<F>(f));

@@ -84,8 +84,8 @@ struct CheckReport {
   std::uint32_t warnings = 0;
 };
 
-/// Runs the finished program on private copies of its windows and tensors, in many orders of its ranks, tasks and remote
-/// writes, and finds what can go wrong. Local, and needs no world; see `pld_check`.
+/// Runs the finished program on private copies of its windows and tensors, in many orders of its ranks, tasks and
+/// remote writes, and finds what can go wrong. Local, and needs no world; see `pld_check`.
 [[nodiscard]] inline CheckReport try_check(const Program &program, const CheckOptions &options = {}) noexcept {
   CheckReport report;
   pld_check_options_t raw;

@@ -40,7 +40,8 @@ std::enable_if_t<std::is_invocable_v<Body, Scalar>> for_range(Operand first, Ope
 template <class Body>
 std::enable_if_t<std::is_invocable_v<Body, Scalar>> for_range(const std::string &name, Operand first, Operand end,
                                                               Body &&body, Location at = Location::here()) {
-  for_range(first, end, [&](const Scalar &index) { std::forward<Body>(body)(let(name, Operand(index, at))); }, at);
+  for_range(
+      first, end, [&](const Scalar &index) { std::forward<Body>(body)(let(name, Operand(index, at))); }, at);
 }
 
 /// The same in steps.
@@ -48,7 +49,8 @@ template <class Body>
 std::enable_if_t<std::is_invocable_v<Body, Scalar>> for_range(const std::string &name, Operand first, Operand end,
                                                               Operand step, Body &&body,
                                                               Location at = Location::here()) {
-  for_range(first, end, step, [&](const Scalar &index) { std::forward<Body>(body)(let(name, Operand(index, at))); }, at);
+  for_range(
+      first, end, step, [&](const Scalar &index) { std::forward<Body>(body)(let(name, Operand(index, at))); }, at);
 }
 
 /// Calls `then()` once, to build what runs where the condition holds.
@@ -114,9 +116,7 @@ class Var {
   void operator-=(Operand value) { change(pld_sub, value); }
 
   /// The present value.
-  Scalar scalar(Location at) const {
-    return Scalar(program_, (pld_var_get)(detail::at(program_, at), raw_));
-  }
+  Scalar scalar(Location at) const { return Scalar(program_, (pld_var_get)(detail::at(program_, at), raw_)); }
   /// The variable as the C interface has it.
   pld_var_t capi() const noexcept { return raw_; }
 
@@ -201,8 +201,7 @@ class Array {
 
 /// An array of `length` scalars of type I32, I64, F32 or BOOL, which all begin as `fill`. The length is known when the
 /// program is compiled.
-inline Array array(const std::string &name, DType dtype, Dim length, Operand fill = 0,
-                   Location at = Location::here()) {
+inline Array array(const std::string &name, DType dtype, Dim length, Operand fill = 0, Location at = Location::here()) {
   pld_program_t *p = detail::or_open(fill.program());
   const pld_scalar_t x = fill.in(p);
   return Array(p, (pld_array)(detail::at(p, at), name.empty() ? nullptr : name.c_str(), capi(dtype), length.capi(), x));

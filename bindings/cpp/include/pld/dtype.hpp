@@ -53,7 +53,7 @@ inline std::size_t size_of(DType dtype) noexcept { return pld_dtype_size(capi(dt
 
 /// Its name in program text, such as `f32`; `?` for an unknown type. Static.
 inline const char *name(DType dtype) noexcept {
-  static const char *const names[] = {"?",   "f32", "f16", "bf16", "i8",  "u8",   "i16",    "u16",
+  static const char *const names[] = {"?",   "f32", "f16", "bf16", "i8",   "u8",     "i16",   "u16",
                                       "i32", "u32", "i64", "u64",  "bool", "f8e4m3", "f8e5m2"};
   const pld_dtype_t number = capi(dtype);
   return names[number < sizeof names / sizeof names[0] ? number : 0];

@@ -60,7 +60,8 @@ struct CompileOptions {
   bool timed = false;
 };
 
-/// When a rank had its part of a launch, by the clock of std::chrono::steady_clock, which all processes of a host share.
+/// When a rank had its part of a launch, by the clock of std::chrono::steady_clock, which all processes of a host
+/// share.
 struct LaunchTime {
   /// When it came to the launch.
   std::chrono::nanoseconds begin;
@@ -86,8 +87,8 @@ class Executable : public Handle<pld_executable_t, pld_executable_destroy> {
     return try_launch(Span<const Arg>(list));
   }
 
-  /// As `try_launch`, but does not wait for the end; see `pld_submit`. The memory of the arguments must stay valid until
-  /// the run is done; the list itself need not.
+  /// As `try_launch`, but does not wait for the end; see `pld_submit`. The memory of the arguments must stay valid
+  /// until the run is done; the list itself need not.
   Result<Run> try_submit(Span<const Arg> arguments) noexcept {
     pld_run_t *run = nullptr;
     const Status status = detail::status(pld_submit(capi(), raw(arguments), arguments.size(), &run));
@@ -141,9 +142,10 @@ class Executable : public Handle<pld_executable_t, pld_executable_destroy> {
   }
 };
 
-/// Verifies the finished program for this number of ranks, turns it into machine code, and reserves its windows, zeroed,
-/// on every rank. Collective, blocks; the program may be destroyed afterwards. See `pld_compile`.
-inline Result<Executable> try_compile(const Program &program, World &world, const CompileOptions &options = {}) noexcept {
+/// Verifies the finished program for this number of ranks, turns it into machine code, and reserves its windows,
+/// zeroed, on every rank. Collective, blocks; the program may be destroyed afterwards. See `pld_compile`.
+inline Result<Executable> try_compile(const Program &program, World &world,
+                                      const CompileOptions &options = {}) noexcept {
   pld_compile_options_t raw;
   Status status = detail::status(pld_compile_options_init(&raw, sizeof raw));
   if (status != Status::ok) return Error::last(status);

@@ -98,7 +98,8 @@ std::enable_if_t<std::is_invocable_v<Body, Scalar>> ranks(Operand first, Operand
 template <class Body>
 std::enable_if_t<std::is_invocable_v<Body, Scalar>> ranks(const std::string &name, Operand first, Operand end,
                                                           Body &&body, Location at = Location::here()) {
-  ranks(first, end, [&](const Scalar &rank) { std::forward<Body>(body)(let(name, Operand(rank, at))); }, at);
+  ranks(
+      first, end, [&](const Scalar &rank) { std::forward<Body>(body)(let(name, Operand(rank, at))); }, at);
 }
 
 /// What an entry is given: a tensor, a window view, or a scalar.
@@ -109,7 +110,8 @@ class Argument {
 
   /// A scalar.
   template <class T, class = std::enable_if_t<detail::is_operand<T>>>
-  Argument(T &&value, Location at = Location::here()) : raw_(pld_of_scalar(detail::to_scalar(std::forward<T>(value), at).capi())) {}
+  Argument(T &&value, Location at = Location::here())
+      : raw_(pld_of_scalar(detail::to_scalar(std::forward<T>(value), at).capi())) {}
 
   /// The argument as the C interface has it.
   const pld_operand_t &capi() const noexcept { return raw_; }

@@ -92,7 +92,8 @@ class Program : public Handle<pld_program_t, pld_program_destroy> {
     return Dim(capi(), (pld_dim_const)(here(at), name.c_str(), value));
   }
 
-  /// The number of ranks of the world, where nothing else tells the program: `2 * prog.world_size()` before the entries.
+  /// The number of ranks of the world, where nothing else tells the program: `2 * prog.world_size()` before the
+  /// entries.
   Scalar world_size(Location at = Location::here()) const { return Scalar(capi(), (pld_world_size)(here(at))); }
 
   /// Builds an entry: `body()` makes its parameters first, then its tasks. Entries come before the host driver.
@@ -206,9 +207,7 @@ class Program : public Handle<pld_program_t, pld_program_destroy> {
   }
 
   /// Nobody's accesses to this parameter, or to slices of it, order any tasks.
-  void manual_dep(const Tensor &tensor, Location at = Location::here()) {
-    (pld_manual_dep)(here(at), tensor.capi());
-  }
+  void manual_dep(const Tensor &tensor, Location at = Location::here()) { (pld_manual_dep)(here(at), tensor.capi()); }
 
   /// A task that is the engine's own function, once for each of `blocks` blocks. It waits for other tasks, and they for
   /// it, by its options and by what the arguments say is done with the tensors; see `pld_extern_task`.
@@ -286,8 +285,8 @@ class Program : public Handle<pld_program_t, pld_program_destroy> {
                                    std::vector<Diagnostic> *warnings = nullptr) noexcept {
     std::vector<Diagnostic> found;
     pld_program_t *program = nullptr;
-    const Status status = detail::status(pld_program_parse(text.data(), text.size(), file.empty() ? nullptr : file.c_str(),
-                                                           detail::collect, &found, &program));
+    const Status status = detail::status(pld_program_parse(
+        text.data(), text.size(), file.empty() ? nullptr : file.c_str(), detail::collect, &found, &program));
     if (status != Status::ok) return Error::last(status, std::move(found));
     if (warnings != nullptr) *warnings = std::move(found);
     return Program(program);
@@ -311,9 +310,12 @@ class Program : public Handle<pld_program_t, pld_program_destroy> {
     std::vector<Param> params;
     const auto add = [](const pld_param_t *p, void *to) noexcept {
       detail::guarded([&] {
-        static_cast<std::vector<Param> *>(to)->push_back(
-            Param{p->name, p->kind == PLD_OPERAND_TENSOR, static_cast<DType>(p->dtype),
-                  static_cast<Direction>(p->direction), p->sliced != 0, {p->shape, p->shape + p->ndims}});
+        static_cast<std::vector<Param> *>(to)->push_back(Param{p->name,
+                                                               p->kind == PLD_OPERAND_TENSOR,
+                                                               static_cast<DType>(p->dtype),
+                                                               static_cast<Direction>(p->direction),
+                                                               p->sliced != 0,
+                                                               {p->shape, p->shape + p->ndims}});
       });
     };
     const Status status = detail::status(pld_program_params(capi(), nranks, add, &params));

@@ -25,8 +25,8 @@ class Resident : public Handle<pld_resident_t, pld_resident_destroy> {
   /// A tensor of one rank, which this process drives; see `pld_resident_create`.
   static Result<Resident> try_create(World &world, std::uint32_t rank, DType dtype, Extents shape) noexcept {
     pld_resident_t *made = nullptr;
-    const Status status = detail::status(
-        pld_resident_create(world.capi(), rank, pld::capi(dtype), shape.data(), shape.size(), &made));
+    const Status status =
+        detail::status(pld_resident_create(world.capi(), rank, pld::capi(dtype), shape.data(), shape.size(), &made));
     if (status != Status::ok) return Error::last(status);
     return Resident(made);
   }
@@ -34,8 +34,8 @@ class Resident : public Handle<pld_resident_t, pld_resident_destroy> {
   /// A tensor of this shape for each rank that this process drives; see `pld_resident_create_stacked`.
   static Result<Resident> try_create_stacked(World &world, DType dtype, Extents shape) noexcept {
     pld_resident_t *made = nullptr;
-    const Status status = detail::status(
-        pld_resident_create_stacked(world.capi(), pld::capi(dtype), shape.data(), shape.size(), &made));
+    const Status status =
+        detail::status(pld_resident_create_stacked(world.capi(), pld::capi(dtype), shape.data(), shape.size(), &made));
     if (status != Status::ok) return Error::last(status);
     return Resident(made);
   }

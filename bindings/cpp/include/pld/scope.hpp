@@ -15,7 +15,8 @@ enum class Part { none, entry, host };
 /// While it lives, this thread builds that program: the body of an entry or of the host driver is open.
 class Scope {
  public:
-  Scope(pld_program_t *program, Part part) noexcept : outer_(std::exchange(innermost(), this)), program_(program), part_(part) {}
+  Scope(pld_program_t *program, Part part) noexcept
+      : outer_(std::exchange(innermost(), this)), program_(program), part_(part) {}
   Scope(const Scope &) = delete;
   Scope &operator=(const Scope &) = delete;
   ~Scope() { innermost() = outer_; }

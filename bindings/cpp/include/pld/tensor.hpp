@@ -132,7 +132,8 @@ inline Element Tensor::operator()(Operand i0, Operand i1, Operand i2, Operand i3
 inline Tensor slice(const Place &from, Shape shape, Location at = Location::here()) {
   pld_program_t *p = from.program();
   const Offsets &o = from.offsets();
-  return Tensor(p, (pld_slice)(detail::at(p, at), from.tensor().capi(), o.data(), o.size(), shape.data(), shape.size()));
+  return Tensor(p,
+                (pld_slice)(detail::at(p, at), from.tensor().capi(), o.data(), o.size(), shape.data(), shape.size()));
 }
 
 /// All elements in one dimension, over the same memory; see `pld_flatten`.

@@ -91,8 +91,7 @@ class TileOperand {
 };
 
 /// Overwrites a tile by another one of the same shape and element type.
-inline void assign(Tile &tile, const Tile &value, Location at = Location::here());
-inline void assign(Tile &tile, const Tile &value, Location at) { tile.overwrite(value, at); }
+inline void assign(Tile &tile, const Tile &value, Location at = Location::here()) { tile.overwrite(value, at); }
 
 namespace detail {
 
@@ -179,7 +178,8 @@ inline Tile full(DType dtype, Shape shape, Operand value, Location at = Location
 inline Tile load(const Place &from, Shape shape, Location at = Location::here()) {
   pld_program_t *p = from.program();
   const Offsets &o = from.offsets();
-  return Tile(p, (pld_load)(detail::at(p, at), from.tensor().capi(), o.data(), o.size(), shape.data(), shape.size()), at);
+  return Tile(p, (pld_load)(detail::at(p, at), from.tensor().capi(), o.data(), o.size(), shape.data(), shape.size()),
+              at);
 }
 
 /// The same, with the offsets in braces: `load(x, {0, 0}, {1, 256})`.

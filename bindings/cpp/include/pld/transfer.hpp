@@ -121,10 +121,10 @@ inline Tile remote_load(const Place &from, Operand peer, Shape shape, Location a
   pld_program_t *p = from.program();
   const Offsets &o = from.offsets();
   const pld_scalar_t rank = peer.in(p);
-  return Tile(p,
-              (pld_remote_load)(detail::at(p, at), from.tensor().capi(), rank, o.data(), o.size(), shape.data(),
-                                shape.size()),
-              at);
+  return Tile(
+      p,
+      (pld_remote_load)(detail::at(p, at), from.tensor().capi(), rank, o.data(), o.size(), shape.data(), shape.size()),
+      at);
 }
 
 /// The same, with the offsets in braces: `remote_load(data, peer, {0, 0}, {1, 256})`.

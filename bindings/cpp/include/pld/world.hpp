@@ -60,10 +60,13 @@ struct WorldOptions {
   std::uint32_t max_runs = 0;
   /// Other than 0 shakes the timing, drawn with this seed.
   std::uint64_t chaos_seed = 0;
+  /// A file that gets a trace of what the ranks do: `docs/tracing.md`. Empty for the file that the environment's
+  /// `PLD_TRACE` names, else for no trace.
+  std::string trace;
 };
 
-/// A world. Any number of threads may use it at once, until one destroys it. Destroying it leaves the world: executables
-/// and runs that are still there may only be destroyed afterwards.
+/// A world. Any number of threads may use it at once, until one destroys it. Destroying it leaves the world:
+/// executables and runs that are still there may only be destroyed afterwards.
 class World : public Handle<pld_world_t, pld_world_destroy> {
  public:
   using Handle::Handle;
@@ -132,6 +135,7 @@ class World : public Handle<pld_world_t, pld_world_destroy> {
     raw.cores_per_rank = options.cores_per_rank;
     raw.max_runs = options.max_runs;
     raw.chaos_seed = options.chaos_seed;
+    raw.trace = options.trace.empty() ? nullptr : options.trace.c_str();
     auto functions = std::make_shared<Functions>(Functions{options.exchange, options.log});
     if (functions->exchange) {
       raw.exchange = exchange;

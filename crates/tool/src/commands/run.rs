@@ -181,6 +181,9 @@ impl Run {
     fn compare<'a>(&self, path: &Path, nranks: u32, outputs: &'a [Output]) -> Result<Vec<Wrong<'a>>> {
         let expected: BTreeMap<String, Array> = npz::read(path)?;
         let mistake = |message: String| Failure::usage(format!("{}: {message}", path.display()));
+        if expected.is_empty() {
+            return Err(mistake("there is nothing in it to compare with".into()));
+        }
         let names: Vec<&str> = outputs.iter().map(|output| output.name.as_str()).collect();
         if let Some(name) = expected.keys().find(|name| !names.contains(&name.as_str())) {
             return Err(mistake(format!("the program writes no tensor {name}; it writes {}", names.join(", "))));

@@ -156,6 +156,9 @@ fn files_that_do_not_fit() {
     npy::write(&folder.path("expect.npz"), &[("xs", Npy("<f4", "(2, 4)", floats([0.0; 8])))]);
     let stderr = pld(&format!("run scaled.pld --expect {}", folder.text("expect.npz"))).failed(2);
     assert!(stderr.ends_with("the program writes no tensor xs; it writes ys, ns\n"), "{stderr}");
+    npy::write(&folder.path("expect.npz"), &[]);
+    let stderr = pld(&format!("run scaled.pld --expect {}", folder.text("expect.npz"))).failed(2);
+    assert!(stderr.ends_with("there is nothing in it to compare with\n"), "{stderr}");
 }
 
 #[test]
