@@ -55,6 +55,9 @@ fn unsafe_code_and_exports_are_where_they_belong() {
         if ["no_mangle", "export_name"].iter().any(|word| source.code.contains(word)) && layer != "capi" {
             wrong.push(format!("{} exports a symbol", source.path.display()));
         }
+        if layer != "environment" && ["env::var", "env::set_var"].iter().any(|word| source.code.contains(word)) {
+            wrong.push(format!("{} looks into the environment", source.path.display()));
+        }
         for word in IMPURE.iter().filter(|_| PURE.contains(&layer)) {
             if source.code.contains(word) {
                 wrong.push(format!("{} uses {word}", source.path.display()));

@@ -22,7 +22,7 @@ fn world(nranks: u32, cores_per_rank: u32) -> Arc<World> {
 }
 
 /// Every rank waits before it sends, and nothing but the text orders the two.
-const WAIT_FIRST: &str = "program wait_first
+pub const WAIT_FIRST: &str = "program wait_first
 entry e(out: tensor[1] i32 out, box: window[1] i32, sig: window[world] i32, me: i32, k: i32) {
   at receive no_dep [box, sig] {
     wait sig[(me + world - 1) % world] >= 1

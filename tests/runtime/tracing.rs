@@ -10,32 +10,9 @@ use serde_json::Value;
 
 use crate::programs::{ALLREDUCE, allreduce_all, allreduce_as, compile, tensor};
 use crate::ranks::{Job, Join, Outcome, Rank, Scenario};
+use crate::tasks::WAIT_FIRST;
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[("traced", traced_rank)];
-
-/// Every rank receives before it sends: a task that waits leaves the core to the other one.
-const RING: &str = "program ring
-entry e(out: tensor[1] i32 out, box: window[1] i32, sig: window[world] i32, me: i32, k: i32) {
-  at receive no_dep [box, sig] {
-    wait sig[(me + world - 1) % world] >= 1
-    out[0] = box[0]
-  }
-  at send no_dep [box, sig] {
-    t = full i32 [1] 100 * me + k
-    remote_store t -> box[0] @((me + 1) % world)
-    notify sig[me] @((me + 1) % world) += 1
-  }
-}
-host (outs: tensor[world, 1] i32 out, k: i32) {
-  box_buf = alloc_window [1] i32
-  sig_buf = alloc_window [world] i32
-  ranks r in 0..world {
-    box = window box_buf [1] i32
-    sig = window sig_buf [world] i32
-    dispatch e(outs[r], box, sig, r, k) device r
-  }
-}
-";
 
 /// A file that is not there afterwards.
 struct Temporary(PathBuf);
@@ -91,8 +68,8 @@ fn assert_nested(events: &[Value]) {
     }
 }
 
-fn launch_ring(world: &Arc<World>, nranks: usize, launches: i64) {
-    let executable = compile(RING, world, false).unwrap();
+fn launch_wait_first(world: &Arc<World>, nranks: usize, launches: i64) {
+    let executable = compile(WAIT_FIRST, world, false).unwrap();
     for k in 0..launches {
         let mut outs = vec![-1; nranks];
         executable.launch(&[tensor(&mut outs, &[nranks as i64, 1]), pld::runtime::Arg::Int(k)]).unwrap();
@@ -107,14 +84,14 @@ fn launches_tasks_waits_and_notifies_are_there() {
     for nranks in [2usize, 3] {
         let file = Temporary::new("ring");
         let world = World::create(nranks as u32, &options(&file.0)).unwrap();
-        launch_ring(&world, nranks, LAUNCHES as i64);
+        launch_wait_first(&world, nranks, LAUNCHES as i64);
         world.close().unwrap();
         let events = events(&file.0);
         assert_nested(&events);
 
         let launches = of(&events, "X", "launch");
         assert_eq!(launches.len(), nranks * LAUNCHES);
-        assert!(launches.iter().all(|launch| launch["name"] == "ring"));
+        assert!(launches.iter().all(|launch| launch["name"] == "wait_first"));
         let named = |name: &str| {
             let tasks = of(&events, "X", "task").into_iter().filter(|task| task["name"] == name);
             tasks.collect::<Vec<_>>()
@@ -124,7 +101,7 @@ fn launches_tasks_waits_and_notifies_are_there() {
         for send in &sends {
             let args = &send["args"];
             assert_eq!((&args["written"], &args["read"], &args["block"]), (&4.into(), &0.into(), &0.into()));
-            assert_eq!(args["line"], "ring.pld:7");
+            assert_eq!(args["line"], "wait_first.pld:7");
         }
         // One that has waited is in pieces.
         assert!(named("receive").len() >= nranks * LAUNCHES);
@@ -247,7 +224,7 @@ host () {
 fn the_last_events_are_kept() {
     let file = Temporary::new("many");
     let world = World::create(1, &options(&file.0)).unwrap();
-    launch_ring(&world, 1, 20_000);
+    launch_wait_first(&world, 1, 20_000);
     world.close().unwrap();
     let events = events(&file.0);
     assert_nested(&events);
