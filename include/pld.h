@@ -1505,8 +1505,9 @@ typedef struct pld_world_options_t {
    */
   uint64_t chaos_seed;
   /**
-   * A file that gets a trace of what the ranks do: `docs/tracing.md`. NULL for the file that the environment's
-   * `PLD_TRACE` names, else for no trace. The same for all ranks; worlds that live side by side need files of their own.
+   * A file that gets a trace of what the ranks do, when a launch has failed and when the world is destroyed:
+   * `docs/tracing.md`. NULL for the file that the environment's `PLD_TRACE` names, else for no trace. The same for all
+   * ranks; worlds that live side by side need files of their own.
    */
   const char *trace;
 } pld_world_options_t;

@@ -110,8 +110,9 @@ pub struct pld_world_options_t {
     /// Other than 0 shakes the timing: ranks are held up at random places, drawn with this seed. 0 for the seed that the
     /// environment's `PLD_CHAOS` names, else for none.
     pub chaos_seed: u64,
-    /// A file that gets a trace of what the ranks do: `docs/tracing.md`. NULL for the file that the environment's
-    /// `PLD_TRACE` names, else for no trace. The same for all ranks; worlds that live side by side need files of their own.
+    /// A file that gets a trace of what the ranks do, when a launch has failed and when the world is destroyed:
+    /// `docs/tracing.md`. NULL for the file that the environment's `PLD_TRACE` names, else for no trace. The same for all
+    /// ranks; worlds that live side by side need files of their own.
     pub trace: Text,
 }
 
