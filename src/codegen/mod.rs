@@ -1,3 +1,8 @@
-//! Machine code from programs, one folder a target.
+//! Code from programs, one folder a target; beside them what targets have in common.
 
 pub mod cpu;
+pub mod sites;
+
+mod arguments;
+mod captures;
+mod versions;

@@ -8,8 +8,9 @@ use super::executable::Image;
 use super::failure::MAX_MESSAGE;
 use super::hooks::Context;
 use super::tasks::{Cause, Graph};
+use crate::codegen::cpu::FunctionCode;
 use crate::codegen::cpu::abi::{Fault, FaultKind};
-use crate::codegen::cpu::{FunctionCode, Site};
+use crate::codegen::sites::Site;
 use crate::error::{Error, ErrorKind};
 
 /// Kept free for what ends a report.

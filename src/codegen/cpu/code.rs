@@ -5,7 +5,8 @@ use cranelift_entity::PrimaryMap;
 use super::abi::{Driver, Run};
 use super::domain::Numbering;
 use super::jit::CodeMemory;
-use crate::ir::{BinaryOp, NumberedCall};
+use crate::codegen::sites::Site;
+use crate::ir::NumberedCall;
 use crate::passes::task_graph::Mode;
 use crate::verify::domains::DomainId;
 
@@ -28,32 +29,6 @@ pub struct Binding<'a> {
     pub traced: bool,
     /// Make a fence between a signal and the look for sleepers, because sleepers cannot make it.
     pub fenced: bool,
-}
-
-/// An op that can go wrong, block, or be reported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// The op as program text, such as `wait signal[src, 0] >= 1`.
-    pub text: String,
-    /// `file:line` where it was written; may be empty.
-    pub place: String,
-    /// Name of its task; empty outside tasks.
-    pub task: String,
-    /// Its tensor operands.
-    pub operands: Vec<SiteOperand>,
-    /// What it requires: the two sides as program text, and how they must compare.
-    pub required: Option<(String, BinaryOp, String)>,
-}
-
-/// A tensor operand of a site.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SiteOperand {
-    /// Its name in program text.
-    pub name: String,
-    /// `window[3072, 4096] i8`, with the shape in numbers where known.
-    pub ty: String,
-    /// Its extents, -1 where they are bound at launch.
-    pub shape: Vec<i64>,
 }
 
 /// A task, as the runtime orders and runs it.

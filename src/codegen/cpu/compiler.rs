@@ -20,16 +20,16 @@ use crate::verify::domains::{DomainId, Domains};
 use crate::verify::range::Ranges;
 
 use super::abi::{Exit, Hooks, Run};
-use super::arguments::{Argument, Arguments};
-use super::captures::{Capture, captures};
 use super::code::{Binding, Code, FunctionCode, TaskAccess, TaskCode};
 use super::domain::Numbering;
 use super::function::{Function, Level};
 use super::jit::{ADDRESS, Jit};
 use super::plan_tiles::{ScratchPlan, plan_tiles};
 use super::scalar::scalar_type;
-use super::sites::Sites;
-use super::versions::{Version, VersionData, Versions};
+use crate::codegen::arguments::{Argument, Arguments};
+use crate::codegen::captures::{Capture, captures};
+use crate::codegen::sites::Sites;
+use crate::codegen::versions::{Version, VersionData, Versions};
 
 /// What the function of a task takes besides the frame: its arguments, in memory, and the index of the block.
 const TASK_PARAMS: [Type; 2] = [ADDRESS, types::I64];
@@ -87,7 +87,7 @@ impl<'p> Compiler<'p> {
             kernels: kernels(),
             known,
             numberings: numberings.collect(),
-            versions: Versions::new(program, &domains, binding, known)?,
+            versions: Versions::new(program, &domains, binding.layout, known)?,
             version: None,
             ranges: Ranges::new(program, &domains, Some(binding.nranks)),
             domains,

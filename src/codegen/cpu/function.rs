@@ -16,11 +16,11 @@ use crate::ir::{Array, Block, Op, OpKind, Program, Scalar, Task, Tensor, Tile, V
 use crate::passes::task_graph::Tasks;
 
 use super::abi::{Exit, FaultKind, Frame};
-use super::captures::Capture;
 use super::compiler::Compiler;
 use super::jit::ADDRESS;
 use super::locals::VarPlace;
 use super::size::Size;
+use crate::codegen::captures::Capture;
 
 /// Which part of a program a function is.
 #[derive(Clone, Copy, PartialEq, Eq)]

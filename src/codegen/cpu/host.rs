@@ -14,7 +14,7 @@ use super::abi::Frame;
 use super::function::Function;
 use super::jit::ADDRESS;
 use super::size::Size;
-use super::versions::Version;
+use crate::codegen::versions::Version;
 
 impl Function<'_, '_> {
     /// The whole driver, or its tasks on the host.

@@ -9,11 +9,11 @@ use crate::error::Result;
 use crate::ir::{Array, Scalar, Var};
 
 use super::abi::Frame;
-use super::captures::Capture;
 use super::function::{Function, PLAIN};
 use super::jit::ADDRESS;
 use super::scalar::scalar_type;
 use super::size::Size;
+use crate::codegen::captures::Capture;
 
 /// Where a mutable scalar lives.
 #[derive(Clone, Copy)]

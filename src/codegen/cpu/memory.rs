@@ -11,11 +11,11 @@ use crate::ir::program::ScalarDef;
 use crate::ir::{DType, Scalar, ScalarType, Tensor};
 
 use super::abi::Frame;
-use super::arguments::Argument;
 use super::bounds::{Index, Indices};
 use super::function::{Function, PLAIN};
 use super::jit::ADDRESS;
 use super::size::{Size, Sizes};
+use crate::codegen::arguments::Argument;
 
 impl Function<'_, '_> {
     /// Where a tensor begins: an address, or for a window the offset in every rank's windows.

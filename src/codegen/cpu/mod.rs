@@ -8,9 +8,7 @@
 pub mod abi;
 pub mod code;
 
-mod arguments;
 mod bounds;
-mod captures;
 mod chaos;
 mod combine;
 mod compiler;
@@ -24,16 +22,14 @@ mod plan_tiles;
 mod requirement;
 mod scalar;
 mod signal;
-mod sites;
 mod size;
 mod submit;
 mod task;
 mod tile;
 mod trace;
 mod transfer;
-mod versions;
 
-pub use code::{Binding, Code, FunctionCode, Site, SiteOperand, TaskAccess, TaskCode};
+pub use code::{Binding, Code, FunctionCode, TaskAccess, TaskCode};
 
 use crate::error::Result;
 use crate::ir::Program;

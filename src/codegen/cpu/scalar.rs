@@ -10,9 +10,9 @@ use crate::ir::{BinaryOp, Scalar, ScalarType, UnaryOp};
 use crate::verify::range::Interval;
 
 use super::abi::FaultKind;
-use super::arguments::Argument;
 use super::function::Function;
 use super::size::Size;
+use crate::codegen::arguments::Argument;
 
 /// The machine type of a scalar; a bool is a byte, 0 or 1.
 pub fn scalar_type(ty: ScalarType) -> Type {

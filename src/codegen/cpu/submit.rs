@@ -14,9 +14,9 @@ use crate::ir::{Array, Op, OpKind, Task, Var};
 use crate::passes::task_graph::{Access, Atom, Hull, Linear, Node, Root};
 
 use super::abi::{Exit, Frame, SUBMIT_FAILED};
-use super::captures::{Capture, captures};
 use super::function::{Function, Level, PLAIN};
 use super::size::Size;
+use crate::codegen::captures::{Capture, captures};
 
 /// A task as its entry calls it.
 struct Call {

@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::ir::{BinaryOp, CallbackArg, DType, Op, OpKind, Predicate, Scalar, ScalarType, Tensor};
 
 use super::abi::{Exit, View};
-use super::captures::Capture;
 use super::code::FunctionCode;
 use super::function::{Function, PLAIN};
 use super::size::Size;
+use crate::codegen::captures::Capture;
 
 impl Function<'_, '_> {
     /// The whole function of a task: the parameters are its arguments in memory, and the index of the block.

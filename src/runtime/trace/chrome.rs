@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::ring::{Event, Kind, Ring};
 use super::{Labels, TO_BEGIN};
-use crate::codegen::cpu::Site;
+use crate::codegen::sites::Site;
 
 /// What is written of one core.
 pub struct Timeline {

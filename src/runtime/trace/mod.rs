@@ -25,7 +25,7 @@ use ring::{Event, Ring};
 use super::cells::Cells;
 use super::hooks::Context;
 use super::windows::Sets;
-use crate::codegen::cpu::Site;
+use crate::codegen::sites::Site;
 use crate::environment::TRACE;
 use crate::error::{Error, ErrorKind, Result};
 

@@ -3,8 +3,7 @@
 use crate::ir::extent::Known;
 use crate::ir::program::{Param, ScalarDef, TensorDef};
 use crate::ir::{Op, OpKind, Operand, Program, Scalar, Tensor};
-
-use super::code::Binding;
+use crate::passes::plan_windows::Layout;
 
 /// What every dispatch passes for a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +31,14 @@ impl Arguments {
     pub const NONE: &'static Self = &Self { params: Vec::new() };
 
     /// Reads a dispatch of the version.
-    pub fn add(&mut self, program: &Program, binding: &Binding, known: Known, dispatch: Op) {
+    pub fn add(&mut self, program: &Program, layout: &Layout, known: Known, dispatch: Op) {
         let OpKind::Dispatch { entry, args, device } = &program.ops[dispatch].kind else { return };
         let params = &program.entries[*entry].params;
         let first = self.params.is_empty();
         for (index, (arg, param)) in args.iter().zip(params).enumerate() {
             let argument = match (arg, param) {
                 (&Operand::Tensor(tensor), _) => match program.tensors[tensor].def {
-                    TensorDef::View(buffer) => Argument::Offset(binding.layout.buffers[buffer].offset as i64),
+                    TensorDef::View(buffer) => Argument::Offset(layout.buffers[buffer].offset as i64),
                     _ => Argument::Unknown,
                 },
                 (&Operand::Scalar(scalar), Param::Scalar(param)) if program.scalars[*param].ty.is_int() => {

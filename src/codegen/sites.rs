@@ -5,9 +5,33 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::ir::extent::Known;
 use crate::ir::print::Text;
-use crate::ir::{CallbackArg, Op, OpKind, Program, Task, Tensor};
+use crate::ir::{BinaryOp, CallbackArg, Op, OpKind, Program, Task, Tensor};
 
-use super::code::{Site, SiteOperand};
+/// An op that can go wrong, block, or be reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The op as program text, such as `wait signal[src, 0] >= 1`.
+    pub text: String,
+    /// `file:line` where it was written; may be empty.
+    pub place: String,
+    /// Name of its task; empty outside tasks.
+    pub task: String,
+    /// Its tensor operands.
+    pub operands: Vec<SiteOperand>,
+    /// What it requires: the two sides as program text, and how they must compare.
+    pub required: Option<(String, BinaryOp, String)>,
+}
+
+/// A tensor operand of a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteOperand {
+    /// Its name in program text.
+    pub name: String,
+    /// `window[3072, 4096] i8`, with the shape in numbers where known.
+    pub ty: String,
+    /// Its extents, -1 where they are bound at launch.
+    pub shape: Vec<i64>,
+}
 
 /// The sites of a program, numbered as code asks for them.
 #[derive(Default)]

@@ -10,10 +10,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ir::extent::Known;
 use crate::ir::program::TensorDef;
 use crate::ir::{Entry, Op, OpKind, Operand, Program};
+use crate::passes::plan_windows::Layout;
 use crate::verify::domains::{DomainId, Domains};
 
 use super::arguments::Arguments;
-use super::code::Binding;
 
 /// A version of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Versions {
 
 impl Versions {
     /// Reads the dispatches of the host driver.
-    pub fn new(program: &Program, domains: &Domains, binding: &Binding, known: Known) -> Result<Self> {
+    pub fn new(program: &Program, domains: &Domains, layout: &Layout, known: Known) -> Result<Self> {
         let mut versions = Self::default();
         for (op, data) in &program.ops {
             let OpKind::Dispatch { entry, args, .. } = &data.kind else { continue };
@@ -52,7 +52,7 @@ impl Versions {
                 versions.data.push(VersionData { entry: *entry, domains: shared, arguments: Arguments::default() })
             });
             versions.of[op] = version.into();
-            versions.data[version].arguments.add(program, binding, known, op);
+            versions.data[version].arguments.add(program, layout, known, op);
         }
         Ok(versions)
     }
