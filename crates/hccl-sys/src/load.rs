@@ -96,10 +96,11 @@ table! {
         aclrtReleaseMemAddress aclrtMapMem aclrtUnmapMem aclrtMemSetAccess
         aclrtMemExportToShareableHandle aclrtMemImportFromShareableHandle
         aclrtDeviceEnablePeerAccess aclrtDevicePeerAccessStatus
-        aclrtBinaryLoadFromFile aclrtBinaryGetFunction aclrtBinaryUnLoad aclrtLaunchKernel
+        aclrtBinaryLoadFromData aclrtBinaryGetFunction aclrtBinaryUnLoad aclrtLaunchKernelWithHostArgs
     }
     acl optional: {
-        aclrtGetLogicDevIdByUserDevId aclrtMemExportToShareableHandleV2 aclrtMemImportFromShareableHandleV2
+        aclrtGetLogicDevIdByUserDevId aclrtGetUserDevIdByLogicDevId aclrtGetMemInfo
+        aclrtMemExportToShareableHandleV2 aclrtMemImportFromShareableHandleV2
         aclrtPointerGetAttributes aclrtLaunchHostFunc aclrtStreamGetId
     }
     hccl: {
