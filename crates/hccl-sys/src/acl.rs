@@ -283,6 +283,22 @@ pub struct aclrtBinaryLoadOptions {
     pub numOpt: usize,
 }
 
+/// How a kernel is started, where it is not as usual.
+#[repr(C)]
+pub struct aclrtLaunchKernelCfg {
+    opaque: [u8; 0],
+}
+
+/// An address among a kernel's arguments that the runtime fills in.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct aclrtPlaceHolderInfo {
+    /// Where the address stands.
+    pub addrOffset: u32,
+    /// Of what it is the address.
+    pub dataOffset: u32,
+}
+
 functions! {
     /// Begins; once a process.
     pub fn aclInit(configPath: *const c_char) -> aclError;
@@ -302,6 +318,8 @@ functions! {
     pub fn aclrtGetDevice(deviceId: *mut i32) -> aclError;
     /// The driver's number of a device of this process.
     pub fn aclrtGetLogicDevIdByUserDevId(userDevid: i32, logicDevId: *mut i32) -> aclError;
+    /// The number in this process of a device that the driver names.
+    pub fn aclrtGetUserDevIdByLogicDevId(logicDevId: i32, userDevid: *mut i32) -> aclError;
     /// The context of the calling thread.
     pub fn aclrtGetCurrentContext(context: *mut aclrtContext) -> aclError;
     /// The calling thread works with this context from here on.
@@ -354,6 +372,8 @@ functions! {
     pub fn aclrtMemset(devPtr: *mut c_void, maxCount: usize, value: i32, count: usize) -> aclError;
     /// Sets bytes when the stream comes here.
     pub fn aclrtMemsetAsync(devPtr: *mut c_void, maxCount: usize, value: i32, count: usize, stream: aclrtStream) -> aclError;
+    /// Free and total bytes of the thread's device.
+    pub fn aclrtGetMemInfo(attr: aclrtMemAttr, free: *mut usize, total: *mut usize) -> aclError;
     /// Where an address is.
     pub fn aclrtPointerGetAttributes(ptr: *const c_void, attributes: *mut aclrtPtrAttributes) -> aclError;
 
@@ -386,12 +406,26 @@ functions! {
     /// Whether one device may use the memory of another: 1 if so.
     pub fn aclrtDevicePeerAccessStatus(deviceId: i32, peerDeviceId: i32, status: *mut i32) -> aclError;
 
-    /// Loads a file of kernels.
-    pub fn aclrtBinaryLoadFromFile(binPath: *const c_char, options: *mut aclrtBinaryLoadOptions, binHandle: *mut aclrtBinHandle) -> aclError;
+    /// Loads a file of kernels that is in memory.
+    pub fn aclrtBinaryLoadFromData(
+        data: *const c_void,
+        length: usize,
+        options: *const aclrtBinaryLoadOptions,
+        binHandle: *mut aclrtBinHandle,
+    ) -> aclError;
     /// A kernel by its name.
     pub fn aclrtBinaryGetFunction(binHandle: aclrtBinHandle, kernelName: *const c_char, funcHandle: *mut aclrtFuncHandle) -> aclError;
     /// Gives a file of kernels back.
     pub fn aclrtBinaryUnLoad(binHandle: aclrtBinHandle) -> aclError;
-    /// Starts a kernel when the stream comes here. The arguments are copied.
-    pub fn aclrtLaunchKernel(funcHandle: aclrtFuncHandle, numBlocks: u32, argsData: *const c_void, argsSize: usize, stream: aclrtStream) -> aclError;
+    /// Starts a kernel when the stream comes here. The arguments are in the host's memory, and copied at the call.
+    pub fn aclrtLaunchKernelWithHostArgs(
+        funcHandle: aclrtFuncHandle,
+        numBlocks: u32,
+        stream: aclrtStream,
+        cfg: *mut aclrtLaunchKernelCfg,
+        hostArgs: *mut c_void,
+        argsSize: usize,
+        placeHolderArray: *mut aclrtPlaceHolderInfo,
+        placeHolderNum: usize,
+    ) -> aclError;
 }

@@ -1,5 +1,6 @@
 //! Finds the toolkit's libraries and the functions in them.
 
+use std::error::Error;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -8,28 +9,35 @@ use once_cell::sync::OnceCell;
 
 use crate::*;
 
-/// The major version of ACL that the declarations describe.
-const ACL_MAJOR: i32 = 1;
-
 /// The library of the runtime.
 const ACL: &[&str] = &["libascendcl.so"];
 /// The libraries of HCCL: which of them has a function depends on the version of CANN.
 const HCCL: &[&str] = &["libhccl.so", "libhcomm.so"];
 
+/// The major version of ACL that the declarations describe.
+const ACL_MAJOR: i32 = 1;
+/// A version of CANN that has every function which is not optional.
+const CANN_VERSION: &str = "8.5";
+
+const HOME_UNSET: &str = "Set ASCEND_HOME_PATH to the toolkit's directory, as the toolkit's set_env.sh does";
+const HOME_SET: &str =
+    "ASCEND_HOME_PATH should name the toolkit's directory, in which lib64 is, as the toolkit's set_env.sh does";
+
 /// Why CANN cannot be used, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// A library is missing, or cannot be loaded.
+    /// There is no library, or it cannot be loaded.
     #[error("CANN was not found: {tried}. {advice}")]
     Library {
-        /// What was looked for where, and what the dynamic linker said.
+        /// Each library that was looked for, and what the dynamic linker said.
         tried: String,
         /// What to set.
         advice: &'static str,
     },
     /// A function is missing.
     #[error(
-        "CANN is too old, or incomplete: {libraries} (ACL {version}) has no function {function}. Install CANN 8.5 or newer"
+        "this CANN is too old, or not complete: {libraries} (ACL {version}) lacks the function {function}. \
+         Install CANN {CANN_VERSION} or newer"
     )]
     Function {
         /// Its name.
@@ -41,7 +49,8 @@ pub enum LoadError {
     },
     /// The interface is another one.
     #[error(
-        "CANN has another interface: {library} speaks ACL {version}, and this program {ACL_MAJOR}.x. Install a CANN with ACL {ACL_MAJOR}.x"
+        "this CANN has another interface: {library} has ACL {version}, and ACL {ACL_MAJOR} is needed. \
+         Install a CANN that has it, such as {CANN_VERSION}"
     )]
     Version {
         /// Which library says so.
@@ -51,36 +60,36 @@ pub enum LoadError {
     },
 }
 
-const HOME_UNSET: &str = "Set ASCEND_HOME_PATH to the toolkit's directory, as its set_env.sh does";
-const HOME_WRONG: &str =
-    "ASCEND_HOME_PATH must name the toolkit's directory, the one with lib64 in it, as its set_env.sh sets it";
-
 macro_rules! table {
     (
         acl: { $($acl:ident)* } acl optional: { $($acl_optional:ident)* }
         hccl: { $($hccl:ident)* } hccl optional: { $($hccl_optional:ident)* }
     ) => {
         /// The functions of an installed CANN. Those that only some versions have are optional.
+        #[allow(missing_docs, reason = "each function's type is documented")]
         pub struct Cann {
-            $(#[doc = concat!("[`", stringify!($acl), "`](type@", stringify!($acl), ")")] pub $acl: $acl,)*
-            $(#[doc = concat!("[`", stringify!($acl_optional), "`](type@", stringify!($acl_optional), ")")] pub $acl_optional: Option<$acl_optional>,)*
-            $(#[doc = concat!("[`", stringify!($hccl), "`](type@", stringify!($hccl), ")")] pub $hccl: $hccl,)*
-            $(#[doc = concat!("[`", stringify!($hccl_optional), "`](type@", stringify!($hccl_optional), ")")] pub $hccl_optional: Option<$hccl_optional>,)*
+            $(pub $acl: $acl,)*
+            $(pub $acl_optional: Option<$acl_optional>,)*
+            $(pub $hccl: $hccl,)*
+            $(pub $hccl_optional: Option<$hccl_optional>,)*
         }
 
         impl Cann {
-            fn from_libraries(acl: &Libraries, hccl: &Libraries) -> Result<Self, LoadError> {
+            fn find(acl: &Libraries, hccl: &Libraries, version: &str) -> Result<Self, LoadError> {
                 // SAFETY: each name has the type of its declaration, which describes this version of the interface.
                 unsafe {
                     Ok(Self {
-                        $($acl: acl.function(stringify!($acl))?,)*
+                        $($acl: acl.function(stringify!($acl), version)?,)*
                         $($acl_optional: acl.optional(stringify!($acl_optional)),)*
-                        $($hccl: hccl.function(stringify!($hccl))?,)*
+                        $($hccl: hccl.function(stringify!($hccl), version)?,)*
                         $($hccl_optional: hccl.optional(stringify!($hccl_optional)),)*
                     })
                 }
             }
         }
+
+        #[cfg(test)]
+        const REQUIRED: [&[&str]; 2] = [&[$(stringify!($acl)),*], &[$(stringify!($hccl)),*]];
     };
 }
 
@@ -96,10 +105,11 @@ table! {
         aclrtReleaseMemAddress aclrtMapMem aclrtUnmapMem aclrtMemSetAccess
         aclrtMemExportToShareableHandle aclrtMemImportFromShareableHandle
         aclrtDeviceEnablePeerAccess aclrtDevicePeerAccessStatus
-        aclrtBinaryLoadFromFile aclrtBinaryGetFunction aclrtBinaryUnLoad aclrtLaunchKernel
+        aclrtBinaryLoadFromData aclrtBinaryGetFunction aclrtBinaryUnLoad aclrtLaunchKernelWithHostArgs
     }
     acl optional: {
-        aclrtGetLogicDevIdByUserDevId aclrtMemExportToShareableHandleV2 aclrtMemImportFromShareableHandleV2
+        aclrtGetLogicDevIdByUserDevId aclrtGetUserDevIdByLogicDevId aclrtGetMemInfo
+        aclrtMemExportToShareableHandleV2 aclrtMemImportFromShareableHandleV2
         aclrtPointerGetAttributes aclrtLaunchHostFunc aclrtStreamGetId
     }
     hccl: {
@@ -117,22 +127,18 @@ impl Cann {
     }
 
     fn load(home: Option<&Path>) -> Result<Self, LoadError> {
-        let mut acl = Libraries::open(home, ACL)?;
-        acl.version = acl.checked_version()?;
-        let mut hccl = Libraries::open(home, HCCL)?;
-        hccl.version.clone_from(&acl.version);
-        let cann = Self::from_libraries(&acl, &hccl)?;
+        let acl = Libraries::open(home, ACL)?;
+        let version = acl.version()?;
+        let hccl = Libraries::open(home, HCCL)?;
+        let cann = Self::find(&acl, &hccl, &version)?;
         // The vendor's libraries have threads and handlers of their own: they cannot be unloaded.
         std::mem::forget((acl, hccl));
         Ok(cann)
     }
 }
 
-/// Opened libraries that are searched one after another.
-struct Libraries {
-    opened: Vec<(PathBuf, Library)>,
-    version: String,
-}
+/// Loaded libraries, which are searched one after another.
+struct Libraries(Vec<(PathBuf, Library)>);
 
 impl Libraries {
     /// Those of `names` that there are; at least one.
@@ -141,54 +147,57 @@ impl Libraries {
         let mut tried = String::new();
         for name in names {
             let path = home.map_or_else(|| PathBuf::from(name), |home| home.join("lib64").join(name));
-            // SAFETY: the vendor's initialisers run, as in every program that is linked with the library.
+            // SAFETY: what the library does when it is loaded, it does in every program that is linked with it.
             match unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) } {
                 Ok(library) => opened.push((path, library)),
                 Err(error) => {
                     let separator = if tried.is_empty() { "" } else { "; " };
-                    write!(tried, "{separator}{} cannot be loaded: {error}", path.display()).expect("memory");
+                    let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+                    write!(tried, "{separator}{} cannot be loaded ({reason})", path.display()).expect("memory");
                 }
             }
         }
         if opened.is_empty() {
-            return Err(LoadError::Library { tried, advice: if home.is_some() { HOME_WRONG } else { HOME_UNSET } });
+            return Err(LoadError::Library { tried, advice: if home.is_some() { HOME_SET } else { HOME_UNSET } });
         }
-        Ok(Self { opened, version: "of unknown version".into() })
+        Ok(Self(opened))
     }
 
     /// # Safety
     /// `T` is the type of the function of this name.
     unsafe fn optional<T: Copy>(&self, name: &str) -> Option<T> {
-        // SAFETY: as the caller says; the libraries stay loaded.
-        self.opened.iter().find_map(|(_, library)| unsafe { library.get::<T>(name) }.ok().map(|f| *f))
+        // SAFETY: as the caller says.
+        self.0.iter().find_map(|(_, library)| unsafe { library.get::<T>(name) }.ok().map(|function| *function))
     }
 
     /// # Safety
     /// `T` is the type of the function of this name.
-    unsafe fn function<T: Copy>(&self, name: &'static str) -> Result<T, LoadError> {
+    unsafe fn function<T: Copy>(&self, name: &'static str, version: &str) -> Result<T, LoadError> {
         // SAFETY: as the caller says.
         unsafe { self.optional(name) }.ok_or_else(|| LoadError::Function {
             function: name,
             libraries: self.names(),
-            version: self.version.clone(),
+            version: version.into(),
         })
     }
 
     fn names(&self) -> String {
-        self.opened.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>().join(" or ")
+        self.0.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>().join(" or ")
     }
 
-    fn checked_version(&self) -> Result<String, LoadError> {
-        let (mut major, mut minor, mut patch) = (0, 0, 0);
-        // SAFETY: all versions have this function, and it only writes the three numbers.
+    /// The version of ACL, if it is one that can be used.
+    fn version(&self) -> Result<String, LoadError> {
+        let unknown = "of unknown version";
+        let (mut major, mut minor, mut patch) = (ACL_MAJOR, 0, 0);
+        // SAFETY: all versions of ACL have this function, and it writes three numbers.
         let code = unsafe {
-            let get_version: aclrtGetVersion = self.function("aclrtGetVersion")?;
-            get_version(&mut major, &mut minor, &mut patch)
+            let version: aclrtGetVersion = self.function("aclrtGetVersion", unknown)?;
+            version(&mut major, &mut minor, &mut patch)
         };
-        let version = format!("{major}.{minor}.{patch}");
-        if code != ACL_SUCCESS || major != ACL_MAJOR {
-            return Err(LoadError::Version { library: self.names(), version });
-        }
-        Ok(version)
+        let version = if code == ACL_SUCCESS { format!("{major}.{minor}.{patch}") } else { unknown.into() };
+        if major == ACL_MAJOR { Ok(version) } else { Err(LoadError::Version { library: self.names(), version }) }
     }
 }
+
+#[cfg(test)]
+mod tests;
