@@ -1,10 +1,12 @@
-//! Reads `src/capi` as bindings to a foreign library, which is what the `ctest` crate compares with a header.
+//! Reads `src/capi` as bindings to a foreign library, to be compared with `include/pld.h`.
 
+use std::fs;
 use std::path::Path;
-use std::{env, fs};
 
 use quote::{ToTokens, quote};
 use syn::{FnArg, GenericArgument, Item, PathArguments, ReturnType, Type, parse_quote};
+
+use crate::signatures::Signatures;
 
 /// Pointer types of `src/capi/pointer.rs` and `options.rs`, which are plain pointers in C.
 const POINTERS: &[(&str, &str)] = &[
@@ -42,8 +44,8 @@ const POINTERS: &[(&str, &str)] = &[
     ("WorldOptionsOut", "*mut pld_world_options_t"),
 ];
 
-fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+/// Makes the test.
+pub fn generate(root: &Path, out: &Path) {
     let capi = root.join("src/capi");
     println!("cargo:rerun-if-changed={}", capi.display());
     println!("cargo:rerun-if-changed={}", root.join("include/pld.h").display());
@@ -57,16 +59,17 @@ fn main() {
             bindings.add(item);
         }
     }
-    assert!(bindings.functions.len() > 80 && bindings.structs.len() > 8, "src/capi was not understood");
+    assert!(bindings.functions.0.len() > 80 && bindings.structs.len() > 8, "src/capi was not understood");
 
-    let out = Path::new(&env::var_os("OUT_DIR").expect("set by Cargo")).to_owned();
-    fs::write(out.join("bindings.rs"), bindings.text()).expect("a writable folder");
+    fs::write(out.join("pld_bindings.rs"), bindings.text()).expect("a writable folder");
+    fs::write(out.join("pld_signatures.h"), bindings.functions.header("PldSignatures", "")).expect("a writable folder");
 
     let mut test = ctest::TestGenerator::new();
-    test.edition(2024).header("pld.h").include(root.join("include")).define("PLD_NO_LOCATIONS", None);
+    test.edition(2024).define("PLD_NO_LOCATIONS", None);
+    test.header("pld.h").include(root.join("include")).header("pld_signatures.h").include(out);
     test.rename_type(|name| (name == "DLManagedTensor").then(|| "struct DLManagedTensor".into()));
     test.skip_struct(move |item| bindings.opaque.iter().any(|name| name == item.ident()));
-    ctest::generate_test(&mut test, out.join("bindings.rs"), "test.rs").expect("a test");
+    ctest::generate_test(&mut test, out.join("pld_bindings.rs"), "pld_test.rs").expect("a test");
 }
 
 /// The declarations as those of a foreign library.
@@ -77,7 +80,7 @@ struct Bindings {
     structs: Vec<syn::ItemStruct>,
     /// Types of which C knows the name only.
     opaque: Vec<syn::Ident>,
-    functions: Vec<syn::Signature>,
+    functions: Signatures,
 }
 
 impl Bindings {
@@ -128,17 +131,19 @@ impl Bindings {
             **ty = plain(ty);
         }
         function.abi = None;
-        self.functions.push(function);
+        self.functions.0.push(function);
     }
 
     fn text(&self) -> String {
         let Self { aliases, constants, structs, opaque, functions } = self;
+        let (signatures, functions) = (functions.declaration("PldSignatures"), &functions.0);
         quote! {
             use std::ffi::{c_char, c_void};
             #(#aliases)*
             #(#constants)*
             #(#structs)*
             #(#[repr(C)] pub struct #opaque { of: [u8; 0] })*
+            #signatures
             unsafe extern "C" { #(pub #functions;)* }
         }
         .to_string()
