@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hccl_sys::*;
 
-use super::call::acl;
+use super::call::{acl, acl_result};
 use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -112,7 +112,7 @@ impl Card {
         // SAFETY: no configuration is given.
         match unsafe { (cann.aclInit)(ptr::null()) } {
             ACL_ERROR_REPEAT_INITIALIZE => {}
-            code => super::call::acl_result(cann, "aclInit", code)?,
+            code => acl_result(cann, "aclInit", code)?,
         }
         check_device(cann, device)?;
         let before = Context::current(cann);
@@ -216,12 +216,22 @@ fn soc_name(cann: &Cann) -> Result<String> {
     name.ok_or_else(|| Error::new(ErrorKind::Device, "aclrtGetSocName: the chip has no name"))
 }
 
+/// The driver's number of a device of this process.
 fn driver_device(cann: &Cann, device: i32) -> Result<u32> {
-    let mut driver_device = device;
-    if let Some(aclrtGetLogicDevIdByUserDevId) = cann.aclrtGetLogicDevIdByUserDevId {
+    let mut number = device;
+    if let Some(convert) = cann.aclrtGetLogicDevIdByUserDevId {
         // SAFETY: the function writes a number.
-        let code = unsafe { aclrtGetLogicDevIdByUserDevId(device, &mut driver_device) };
-        super::call::acl_result(cann, "aclrtGetLogicDevIdByUserDevId", code)?;
+        acl_result(cann, "aclrtGetLogicDevIdByUserDevId", unsafe { convert(device, &mut number) })?;
     }
-    u32::try_from(driver_device).map_err(|_| Error::new(ErrorKind::Device, format!("device {device} has no number")))
+    u32::try_from(number).map_err(|_| Error::new(ErrorKind::Device, format!("device {device} has no number")))
+}
+
+/// The number in this process of the device that the driver calls `device`.
+pub(super) fn process_device(cann: &Cann, device: u32) -> Result<i32> {
+    let mut number = device as i32;
+    if let Some(convert) = cann.aclrtGetUserDevIdByLogicDevId {
+        // SAFETY: the function writes a number.
+        acl_result(cann, "aclrtGetUserDevIdByLogicDevId", unsafe { convert(device as i32, &mut number) })?;
+    }
+    Ok(number)
 }
