@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::runtime::{self, WaitPolicy};
+use crate::runtime::{self, EngineComm, WaitPolicy};
 use crate::transport::shm::{Bootstrap, ShmOptions};
 
 use super::guard;
@@ -155,14 +155,18 @@ impl pld_world_options_t {
 
     fn cards(&self) -> Result<Option<runtime::CardOptions>> {
         let count = self.ndevices as usize;
-        let devices = self.devices.get(count).ok_or_else(|| Error::invalid(format!("devices is NULL, but ndevices is {count}")))?;
+        let devices = self
+            .devices
+            .get(count)
+            .ok_or_else(|| Error::invalid(format!("devices is NULL, but ndevices is {count}")))?;
         if self.transport != pld_transport::PLD_TRANSPORT_HCCL as pld_transport_t {
             return match devices.is_empty() && self.comm.is_null() {
                 true => Ok(None),
                 false => Err(Error::invalid("devices and comm are for PLD_TRANSPORT_HCCL")),
             };
         }
-        let comms = (!self.comm.is_null()).then(|| self.comm.expose_provenance());
+        // SAFETY: a communicator of the rank's device with the world's ranks, the header demands.
+        let comms = (!self.comm.is_null()).then(|| unsafe { EngineComm::new(self.comm) });
         Ok(Some(runtime::CardOptions { devices: devices.to_vec(), comms: comms.into_iter().collect() }))
     }
 

@@ -45,4 +45,4 @@ pub use info::Info;
 pub use resident::Resident;
 pub use run::Run;
 pub use wait::WaitPolicy;
-pub use world::{CardOptions, MAX_CORES, MAX_RANKS, World, WorldOptions};
+pub use world::{CardOptions, EngineComm, MAX_CORES, MAX_RANKS, World, WorldOptions};

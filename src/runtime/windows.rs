@@ -210,7 +210,9 @@ impl Windows {
         }
         if let Some(cards) = &self.cards {
             let mut value = [0; size_of::<i32>()];
-            cards.cards[0].read(cards.memory.base(rank) + offset - HEADER as u64, &mut value).ok()?;
+            let address = cards.memory.base(rank) + offset - HEADER as u64;
+            // SAFETY: inside the rank's windows, which this card reaches too.
+            unsafe { cards.cards[0].read(address, &mut value) }.ok()?;
             return Some(i32::from_ne_bytes(value));
         }
         // SAFETY: inside the rank's windows, aligned; cells are only accessed atomically while others wait on them.
@@ -228,7 +230,8 @@ impl Windows {
             return unsafe { self.set(rank, set).write_bytes(0, self.set_bytes) };
         };
         let card = &cards.cards[(rank - self.first) as usize];
-        if let Err(error) = card.zero(cards.memory.base(rank), self.set_bytes) {
+        // SAFETY: inside the rank's windows, and nobody else uses them.
+        if let Err(error) = unsafe { card.zero(cards.memory.base(rank), self.set_bytes) } {
             // What cannot be zeroed can never be used again.
             core.fail(rank, &Error::new(ErrorKind::Internal, format!("rank {rank}: its windows: {}", error.message)));
         }

@@ -1,5 +1,6 @@
 //! Worlds: all ranks of a launch.
 
+use std::ffi::c_void;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -38,8 +39,27 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct CardOptions {
     /// The device of each rank of this process; empty for devices with the numbers of the ranks.
     pub devices: Vec<i32>,
-    /// Address of the engine's `HcclComm` of each of them; empty to make communicators.
-    pub comms: Vec<usize>,
+    /// The engine's communicator of each of them; empty to make communicators.
+    pub comms: Vec<EngineComm>,
+}
+
+/// An `HcclComm` of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineComm(*mut c_void);
+
+// SAFETY: communicators belong to no thread.
+unsafe impl Send for EngineComm {}
+// SAFETY: as above; only CANN looks into it.
+unsafe impl Sync for EngineComm {}
+
+impl EngineComm {
+    /// A communicator.
+    ///
+    /// # Safety
+    /// It is one of the device beside it in [`CardOptions`], has the ranks of the world, and lives as long as the world.
+    pub unsafe fn new(comm: *mut c_void) -> Self {
+        Self(comm)
+    }
 }
 
 /// How a world behaves.
@@ -248,8 +268,10 @@ fn on_cards(host: Box<dyn Transport>, options: &WorldOptions, deadline: Instant)
         [] => host.local().map(|rank| rank as i32).collect(),
         devices => devices.to_vec(),
     };
-    let comms = cards.comms.iter().map(|&comm| std::ptr::with_exposed_provenance_mut(comm)).collect();
-    Ok(Box::new(HcclTransport::new(host, &HcclOptions { devices, comms, deadline })?))
+    let comms = cards.comms.iter().map(|comm| comm.0).collect();
+    // SAFETY: whoever made the communicators has promised it.
+    let transport = unsafe { HcclTransport::new(host, &HcclOptions { devices, comms, deadline }) };
+    Ok(Box::new(transport?))
 }
 
 /// Whether whoever goes to sleep makes the fences of those that may wake it. Collective: only if all can.

@@ -10,7 +10,8 @@ use crate::ir::Program;
 use crate::passes::plan_windows::Layout;
 use crate::runtime::core::Core;
 use crate::runtime::windows::Windows;
-use crate::transport::hccl::{Card, CommContext, DeviceMemory, Function, build_kernels};
+use crate::transport::hccl::compiler::{Architecture, Compiler, Source, cache};
+use crate::transport::hccl::{CONTEXT_BYTES, Card, DeviceMemory, Function, comm_context};
 use crate::verify::domains::{DomainId, Domains};
 
 /// Where an argument of a kernel comes from.
@@ -63,10 +64,15 @@ impl Kernels {
     ) -> Result<Option<Self>> {
         let Some(cards) = core.transport.cards() else { return Ok(None) };
         let own = core.local.clone().map(|rank| cards.card(rank).clone()).collect::<Vec<_>>();
-        let target = target(&own)?;
-        let options = pto::Options { target, nranks: core.nranks, checked };
-        let module = pto::emit(program, layout, &options)?;
-        let file = build_kernels(&own[0], &module.file, &module.source, &[module.header])?;
+        let architecture = architecture(&own)?;
+        let target = match architecture {
+            Architecture::A2A3 => Target::A2A3,
+            Architecture::A5 => Target::A5,
+        };
+        let module = pto::emit(program, layout, &pto::Options { target, nranks: core.nranks, checked })?;
+        let name = module.file.strip_suffix(".cpp").unwrap_or(&module.file);
+        let source = Source { name, text: &module.source, headers: &[module.header], architecture };
+        let file = Compiler::find()?.build(&source, &cache()?)?;
         let domains = Domains::new(program, Some(core.nranks));
         let mut ranks = Vec::new();
         for (rank, card) in core.local.clone().zip(&own) {
@@ -103,17 +109,13 @@ fn kernel<'m>(module: &'m Module, task: &TaskCode) -> Result<&'m Kernel> {
 }
 
 /// The architecture of the cards.
-fn target(cards: &[Arc<Card>]) -> Result<Target> {
+fn architecture(cards: &[Arc<Card>]) -> Result<Architecture> {
     let soc = cards[0].soc();
     if let Some(other) = cards.iter().find(|card| card.soc() != soc) {
         let message = format!("cards of one process are {soc} and {}; they must be the same", other.soc());
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
-    Target::of_soc(soc).ok_or_else(|| {
-        let known: Vec<&str> = Target::ALL.iter().map(|target| target.name()).collect();
-        let message = format!("there are no kernels for {soc}; the targets are {}", known.join(" and "));
-        Error::new(ErrorKind::Unsupported, message)
-    })
+    Architecture::of(soc)
 }
 
 /// The contexts of a rank, made as kernels ask for them.
@@ -150,9 +152,9 @@ impl Contexts<'_> {
         let ranks = &self.domains.ranks[domain];
         let Some(number) = ranks.iter().position(|&rank| rank == self.rank) else { return Ok(0) };
         let bases: Vec<u64> = ranks.iter().filter_map(|&rank| self.windows.on_card(rank)).collect();
-        let context = CommContext::new(number as u32, &bases, self.windows.bytes() as u64)?;
-        let memory = self.card.allocate(CommContext::BYTES)?;
-        memory.write(0, &context.to_bytes())?;
+        let context = comm_context(number as u32, &bases, self.windows.bytes() as u64)?;
+        let memory = self.card.allocate(CONTEXT_BYTES)?;
+        memory.write(0, &context)?;
         self.made.push((domain, memory));
         Ok(self.made[self.made.len() - 1].1.address())
     }

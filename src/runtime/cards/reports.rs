@@ -63,7 +63,9 @@ impl Reports {
 
     fn all(&self) -> impl Iterator<Item = Report> {
         // SAFETY: a report consists of numbers, for which all bytes are valid.
-        self.0.chunks_exact(size_of::<Report>()).map(|bytes| unsafe { bytes.as_ptr().cast::<Report>().read_unaligned() })
+        self.0
+            .chunks_exact(size_of::<Report>())
+            .map(|bytes| unsafe { bytes.as_ptr().cast::<Report>().read_unaligned() })
     }
 
     /// The first mistake that a block has found.
