@@ -1,0 +1,3 @@
+//! PTO-ISA kernels for Ascend NPUs, as C++ text.
+
+pub mod kernel;
