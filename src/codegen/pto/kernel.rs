@@ -103,7 +103,7 @@ pub struct TileName {
     pub slot: Slot,
 }
 
-/// An operand of a vector instruction behind its destination.
+/// An operand of an instruction behind its destination.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
     /// A tile that is read.
@@ -136,8 +136,8 @@ pub enum Stmt {
     // Control flow.
     /// `if (cond) { then } else { other }`.
     If { cond: Expr, then: Block, other: Block },
-    /// `for (int64_t index = first; index < end; index += step) { body }`.
-    For { index: String, first: Expr, end: Expr, step: Expr, body: Block },
+    /// `for (int64_t index = first; index < end; advance) { body }`.
+    For { index: String, first: Expr, end: Expr, advance: Expr, body: Block },
     /// Ends the kernel.
     Return,
     /// Ends the kernel if another block or rank has failed, or the host has given up.
@@ -148,8 +148,9 @@ pub enum Stmt {
     // Names for regions and tiles: no effect.
     /// Declares a view: a region of five dimensions, with its address.
     View { view: View, dtype: DType, address: Expr, shape: [Expr; 5], strides: [Expr; 5] },
-    /// Declares a tile of the slot's type whose valid part is `rows` x `cols`, `offset` bytes behind the slot's begin.
-    Tile { tile: TileName, rows: Expr, cols: Expr, offset: Expr },
+    /// Declares a tile whose valid part is `rows` x `cols`, `offset` bytes behind the slot's begin. The valid part of one
+    /// that is `resized` changes while it is used.
+    Tile { tile: TileName, dtype: DType, rows: Expr, cols: Expr, offset: Expr, resized: bool },
 
     // Global memory by the scalar unit.
     /// `const TYPE name = element;`
@@ -162,12 +163,9 @@ pub enum Stmt {
     Load { tile: TileName, from: View },
     /// TSTORE: from a tile into global memory; `add` adds each element atomically.
     Store { to: View, tile: TileName, add: bool },
-    /// A vector instruction: `NAME(dst, operands...)`.
-    Compute { instruction: &'static str, dst: TileName, operands: Vec<Operand> },
-    /// An element of a tile into a scalar, by the scalar unit: `const TYPE name = tile.GetValue(index);`
-    ReadTile { name: String, ty: Type, tile: TileName, index: Expr },
-    /// An element of a tile from a scalar, by the scalar unit: `tile.SetValue(index, value);`
-    WriteTile { tile: TileName, index: Expr, value: Expr },
+    /// What is computed with tiles: `NAME(dst, operands...)`, by the vector unit, or by the scalar unit (`unit` is V or
+    /// S). Some tell whether they came upon a division by zero: `const bool flag = NAME(dst, operands...)`.
+    Compute { instruction: &'static str, unit: Pipe, dst: TileName, operands: Vec<Operand>, flag: Option<String> },
 
     // Other ranks.
     /// TPUT: through one tile or two into a peer's memory; `add` adds each element atomically.
