@@ -152,11 +152,9 @@ pub enum Stmt {
     /// that is `resized` changes while it is used.
     Tile { tile: TileName, dtype: DType, rows: Expr, cols: Expr, offset: Expr, resized: bool },
 
-    // Global memory by the scalar unit.
+    // Global memory by the scalar unit, which only reads: it would write back whole lines.
     /// `const TYPE name = element;`
     Read { name: String, ty: Type, from: Element },
-    /// `element = value;`
-    Write { to: Element, value: Expr },
 
     // Tiles.
     /// TLOAD: from global memory into a tile.
@@ -182,15 +180,13 @@ pub enum Stmt {
 }
 
 /// What makes something that one unit did visible to another one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
     /// `pipe_barrier(pipe)`: what is behind waits for what the pipe has before it.
     Barrier(Pipe),
     /// `set_flag` and `wait_flag`: what is behind on `to` waits for what `from` has before it.
     Order { from: Pipe, to: Pipe },
-    /// `dcci` of a line: written back, and no longer in the scalar unit's cache.
-    CleanLine { address: Expr },
-    /// `dcci` of the whole cache of the scalar unit.
+    /// `dcci` of the scalar unit's whole cache: written back, and no longer there.
     InvalidateCache,
     /// `dsb`: what was written back is in memory.
     Drain,
