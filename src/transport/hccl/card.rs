@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hccl_sys::*;
 
-use super::call::{acl, acl_result};
+use super::call::{acl, acl_result, forget_text};
 use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -20,7 +20,7 @@ pub struct Card {
     soc: String,
     context: Context,
     /// Given back when the card is dropped, after everything else.
-    _setting: Option<Setting>,
+    _setting: Setting,
 }
 
 impl fmt::Debug for Card {
@@ -39,12 +39,16 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// That of the calling thread.
+    /// That of the calling thread, if it has one.
     pub(super) fn current(cann: &Cann) -> Option<Self> {
+        Self::of_thread(cann).ok()
+    }
+
+    fn of_thread(cann: &Cann) -> Result<Self> {
         let mut context = ptr::null_mut();
         // SAFETY: the function writes the context, or fails where there is none.
-        let code = unsafe { (cann.aclrtGetCurrentContext)(&mut context) };
-        (code == ACL_SUCCESS && !context.is_null()).then_some(Self(context))
+        unsafe { acl!(cann, aclrtGetCurrentContext(&mut context)) }?;
+        Ok(Self(context))
     }
 
     fn set(self, cann: &Cann) -> Result<()> {
@@ -111,23 +115,19 @@ impl Card {
     pub(super) fn open(cann: &'static Cann, device: i32) -> Result<Arc<Self>> {
         // SAFETY: no configuration is given.
         match unsafe { (cann.aclInit)(ptr::null()) } {
-            ACL_ERROR_REPEAT_INITIALIZE => {}
+            ACL_ERROR_REPEAT_INITIALIZE => forget_text(cann),
             code => acl_result(cann, "aclInit", code)?,
         }
         check_device(cann, device)?;
         let before = Context::current(cann);
-        let (context, setting) = match before.filter(|_| current_device(cann) == Some(device)) {
-            Some(context) => (context, None),
-            None => {
-                let setting = Setting::new(cann, device)?;
-                let context = Context::current(cann);
-                if let Some(before) = before {
-                    before.set(cann)?;
-                }
-                let missing = || Error::new(ErrorKind::Device, format!("device {device} has no context"));
-                (context.ok_or_else(missing)?, Some(setting))
-            }
-        };
+        let engine = before.filter(|_| current_device(cann) == Some(device));
+        // Even where the engine has a context: it may end its use of the device before this one does.
+        let setting = Setting::new(cann, device)?;
+        let default = Context::of_thread(cann);
+        if let Some(before) = before {
+            before.set(cann)?;
+        }
+        let context = engine.map_or(default, Ok)?;
         let _entered = context.enter(cann)?;
         let soc = soc_name(cann)?;
         let driver_device = driver_device(cann, device)?;
@@ -176,9 +176,11 @@ impl Card {
         let mut attributes = aclrtPtrAttributes { location, pageSize: 0, rsv: [0; 4] };
         let get_attributes = self.cann.aclrtPointerGetAttributes?;
         // SAFETY: the function looks the address up and does not follow it.
-        let code = unsafe { get_attributes(address, &mut attributes) };
-        let known = (code == ACL_SUCCESS).then_some(attributes.location.type_)?;
-        Some(known != ACL_MEM_LOCATION_TYPE_DEVICE)
+        if unsafe { get_attributes(address, &mut attributes) } != ACL_SUCCESS {
+            forget_text(self.cann);
+            return None;
+        }
+        Some(attributes.location.type_ != ACL_MEM_LOCATION_TYPE_DEVICE)
     }
 }
 
@@ -204,6 +206,9 @@ fn current_device(cann: &Cann) -> Option<i32> {
     let mut device = -1;
     // SAFETY: the function writes a number, or fails where there is no device.
     let code = unsafe { (cann.aclrtGetDevice)(&mut device) };
+    if code != ACL_SUCCESS {
+        forget_text(cann);
+    }
     (code == ACL_SUCCESS).then_some(device)
 }
 

@@ -14,7 +14,7 @@ use std::time::Instant;
 use hccl_sys::*;
 
 use super::agreement::agree;
-use super::call::{acl, acl_result};
+use super::call::{acl, acl_result, forget_text};
 use super::card::Card;
 use super::cards::Cards;
 use crate::error::{Error, ErrorKind, Result};
@@ -251,7 +251,10 @@ impl Physical {
                 let to = ptr::from_mut(&mut fabric).cast();
                 // SAFETY: the memory is this process's, and a handle of this kind has room for what is written.
                 match unsafe { export(self.handle, flags, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, to) } {
-                    ACL_ERROR_RT_FEATURE_NOT_SUPPORT => Ok(Vec::new()),
+                    ACL_ERROR_RT_FEATURE_NOT_SUPPORT => {
+                        forget_text(cann);
+                        Ok(Vec::new())
+                    }
                     code => acl_result(cann, "aclrtMemExportToShareableHandleV2", code).map(|()| fabric.data.to_vec()),
                 }
             }
