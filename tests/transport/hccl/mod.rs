@@ -2,12 +2,12 @@
 
 mod bring_up;
 mod compiler;
+mod failing_calls;
 mod kernels;
 #[path = "../../support/toolkit.rs"]
 mod toolkit;
 mod windows;
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use pld::error::Result;
@@ -18,7 +18,7 @@ use pld::transport::thread::ThreadTransport;
 use crate::ranks::{Job, Join, Outcome, Rank, Scenario, soon};
 
 pub const SCENARIOS: &[&[(&str, Scenario)]] =
-    &[bring_up::SCENARIOS, compiler::SCENARIOS, kernels::SCENARIOS, windows::SCENARIOS];
+    &[bring_up::SCENARIOS, compiler::SCENARIOS, failing_calls::SCENARIOS, kernels::SCENARIOS, windows::SCENARIOS];
 
 /// Number of ranks of a process that drives all.
 const RANKS: &str = "TEST_RANKS";
@@ -86,11 +86,16 @@ impl World {
     /// No process has left an object of the simulated CANN.
     fn assert_nothing_is_left(&self) {
         for seat in 0..self.job.seats() {
-            let Some(report) = self.report(seat) else { continue };
-            let live = report["live"].as_object().unwrap();
-            let left: BTreeMap<_, _> = live.iter().filter(|(_, count)| count.as_i64() != Some(0)).collect();
-            assert!(left.is_empty(), "the process at seat {seat} has left {left:?}");
+            assert_eq!(self.live(seat), [], "what the process at seat {seat} has left");
         }
+    }
+
+    /// The objects of the simulated CANN that a process has left, by kind.
+    fn live(&self, seat: usize) -> Vec<(String, i64)> {
+        let Some(report) = self.report(seat) else { return Vec::new() };
+        let live = report["live"].as_object().expect("counts").iter();
+        let live = live.map(|(kind, count)| (kind.clone(), count.as_i64().expect("a count")));
+        live.filter(|(_, count)| *count != 0).collect()
     }
 
     /// What the simulated CANN has counted in a process that used it.
