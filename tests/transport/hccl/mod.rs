@@ -2,6 +2,7 @@
 
 mod bring_up;
 mod compiler;
+mod failing_calls;
 mod kernels;
 #[path = "../../support/toolkit.rs"]
 mod toolkit;
@@ -19,7 +20,7 @@ use pld::transport::thread::ThreadTransport;
 use crate::ranks::{Job, Join, Outcome, Rank, Scenario, soon};
 
 pub const SCENARIOS: &[&[(&str, Scenario)]] =
-    &[bring_up::SCENARIOS, compiler::SCENARIOS, kernels::SCENARIOS, windows::SCENARIOS];
+    &[bring_up::SCENARIOS, compiler::SCENARIOS, failing_calls::SCENARIOS, kernels::SCENARIOS, windows::SCENARIOS];
 
 /// Number of ranks of a process that drives all.
 const RANKS: &str = "TEST_RANKS";
@@ -87,10 +88,14 @@ impl World {
     /// No process has left an object of the simulated CANN.
     fn assert_nothing_is_left(&self) {
         for seat in 0..self.job.seats() {
-            let Some(report) = self.report(seat) else { continue };
-            let left: Vec<_> = left(&report).collect();
-            assert!(left.is_empty(), "the process at seat {seat} has left {left:?}");
+            assert_eq!(self.live(seat), [], "what the process at seat {seat} has left");
         }
+    }
+
+    /// The objects of the simulated CANN that a process has left, by kind.
+    fn live(&self, seat: usize) -> Vec<(String, i64)> {
+        let Some(report) = self.report(seat) else { return Vec::new() };
+        left(&report).map(|(kind, count)| (kind.to_owned(), count)).collect()
     }
 
     /// What the simulated CANN has counted in a process that used it.
