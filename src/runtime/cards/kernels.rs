@@ -10,7 +10,7 @@ use crate::ir::Program;
 use crate::passes::plan_windows::Layout;
 use crate::runtime::core::Core;
 use crate::runtime::windows::Windows;
-use crate::transport::hccl::compiler::{Architecture, Compiler, Source, cache};
+use crate::transport::hccl::compiler::{Architecture, Source};
 use crate::transport::hccl::{CONTEXT_BYTES, Card, DeviceMemory, Function, comm_context};
 use crate::verify::domains::{DomainId, Domains};
 
@@ -72,7 +72,7 @@ impl Kernels {
         let module = pto::emit(program, layout, &pto::Options { target, nranks: core.nranks, checked })?;
         let name = module.file.strip_suffix(".cpp").unwrap_or(&module.file);
         let source = Source { name, text: &module.source, headers: &[module.header], architecture };
-        let file = Compiler::find()?.build(&source, &cache()?)?;
+        let file = cards.compiler().build(&source)?;
         let domains = Domains::new(program, Some(core.nranks));
         let mut ranks = Vec::new();
         for (rank, card) in core.local.clone().zip(&own) {
