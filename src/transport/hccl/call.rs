@@ -60,6 +60,12 @@ pub(super) fn hccl_result(cann: &Cann, function: &str, code: HcclResult) -> Resu
     Err(Error::new(kind, message(function, hccl_result_name(code), i64::from(code), text, hccl_hint(code))))
 }
 
+/// Forgets what CANN says about a call whose failure is no error, so that it is not said about another one.
+pub(super) fn forget_text(cann: &Cann) {
+    // SAFETY: the function takes nothing, and returns a text that nobody reads.
+    unsafe { (cann.aclGetRecentErrMsg)() };
+}
+
 fn message(function: &str, name: Option<&str>, code: i64, text: Option<String>, hint: Option<&str>) -> String {
     let code = name.map_or_else(|| format!("error {code}"), |name| format!("{name} ({code})"));
     let text = text.map(|text| format!(": {text}")).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hccl_sys::*;
 
-use super::call::acl;
+use super::call::{acl, acl_result, forget_text};
 use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -20,7 +20,7 @@ pub struct Card {
     soc: String,
     context: Context,
     /// Given back when the card is dropped, after everything else.
-    _setting: Option<Setting>,
+    _setting: Setting,
 }
 
 impl fmt::Debug for Card {
@@ -43,8 +43,10 @@ impl Context {
     pub(super) fn current(cann: &Cann) -> Option<Self> {
         let mut context = ptr::null_mut();
         // SAFETY: the function writes the context, or fails where there is none.
-        let code = unsafe { (cann.aclrtGetCurrentContext)(&mut context) };
-        (code == ACL_SUCCESS && !context.is_null()).then_some(Self(context))
+        if unsafe { (cann.aclrtGetCurrentContext)(&mut context) } != ACL_SUCCESS {
+            forget_text(cann);
+        }
+        (!context.is_null()).then_some(Self(context))
     }
 
     fn set(self, cann: &Cann) -> Result<()> {
@@ -111,23 +113,20 @@ impl Card {
     pub(super) fn open(cann: &'static Cann, device: i32) -> Result<Arc<Self>> {
         // SAFETY: no configuration is given.
         match unsafe { (cann.aclInit)(ptr::null()) } {
-            ACL_ERROR_REPEAT_INITIALIZE => {}
-            code => super::call::acl_result(cann, "aclInit", code)?,
+            ACL_ERROR_REPEAT_INITIALIZE => forget_text(cann),
+            code => acl_result(cann, "aclInit", code)?,
         }
         check_device(cann, device)?;
         let before = Context::current(cann);
-        let (context, setting) = match before.filter(|_| current_device(cann) == Some(device)) {
-            Some(context) => (context, None),
-            None => {
-                let setting = Setting::new(cann, device)?;
-                let context = Context::current(cann);
-                if let Some(before) = before {
-                    before.set(cann)?;
-                }
-                let missing = || Error::new(ErrorKind::Device, format!("device {device} has no context"));
-                (context.ok_or_else(missing)?, Some(setting))
-            }
-        };
+        let engine = before.filter(|_| current_device(cann) == Some(device));
+        // Even where the engine has a context: it may end its use of the device before this one does.
+        let setting = Setting::new(cann, device)?;
+        let default = Context::current(cann);
+        if let Some(before) = before {
+            before.set(cann)?;
+        }
+        let missing = || Error::new(ErrorKind::Device, format!("device {device} has no context"));
+        let context = engine.or(default).ok_or_else(missing)?;
         let _entered = context.enter(cann)?;
         let soc = soc_name(cann)?;
         let driver_device = driver_device(cann, device)?;
@@ -176,9 +175,11 @@ impl Card {
         let mut attributes = aclrtPtrAttributes { location, pageSize: 0, rsv: [0; 4] };
         let get_attributes = self.cann.aclrtPointerGetAttributes?;
         // SAFETY: the function looks the address up and does not follow it.
-        let code = unsafe { get_attributes(address, &mut attributes) };
-        let known = (code == ACL_SUCCESS).then_some(attributes.location.type_)?;
-        Some(known != ACL_MEM_LOCATION_TYPE_DEVICE)
+        if unsafe { get_attributes(address, &mut attributes) } != ACL_SUCCESS {
+            forget_text(self.cann);
+            return None;
+        }
+        Some(attributes.location.type_ != ACL_MEM_LOCATION_TYPE_DEVICE)
     }
 }
 
@@ -204,6 +205,9 @@ fn current_device(cann: &Cann) -> Option<i32> {
     let mut device = -1;
     // SAFETY: the function writes a number, or fails where there is no device.
     let code = unsafe { (cann.aclrtGetDevice)(&mut device) };
+    if code != ACL_SUCCESS {
+        forget_text(cann);
+    }
     (code == ACL_SUCCESS).then_some(device)
 }
 
@@ -216,12 +220,22 @@ fn soc_name(cann: &Cann) -> Result<String> {
     name.ok_or_else(|| Error::new(ErrorKind::Device, "aclrtGetSocName: the chip has no name"))
 }
 
+/// The driver's number of a device of this process.
 fn driver_device(cann: &Cann, device: i32) -> Result<u32> {
-    let mut driver_device = device;
-    if let Some(aclrtGetLogicDevIdByUserDevId) = cann.aclrtGetLogicDevIdByUserDevId {
+    let mut number = device;
+    if let Some(convert) = cann.aclrtGetLogicDevIdByUserDevId {
         // SAFETY: the function writes a number.
-        let code = unsafe { aclrtGetLogicDevIdByUserDevId(device, &mut driver_device) };
-        super::call::acl_result(cann, "aclrtGetLogicDevIdByUserDevId", code)?;
+        acl_result(cann, "aclrtGetLogicDevIdByUserDevId", unsafe { convert(device, &mut number) })?;
     }
-    u32::try_from(driver_device).map_err(|_| Error::new(ErrorKind::Device, format!("device {device} has no number")))
+    u32::try_from(number).map_err(|_| Error::new(ErrorKind::Device, format!("device {device} has no number")))
+}
+
+/// The number in this process of the device that the driver calls `device`.
+pub(super) fn process_device(cann: &Cann, device: u32) -> Result<i32> {
+    let mut number = device as i32;
+    if let Some(convert) = cann.aclrtGetUserDevIdByLogicDevId {
+        // SAFETY: the function writes a number.
+        acl_result(cann, "aclrtGetUserDevIdByLogicDevId", unsafe { convert(device as i32, &mut number) })?;
+    }
+    Ok(number)
 }

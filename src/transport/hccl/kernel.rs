@@ -2,8 +2,7 @@
 
 use std::ffi::{CString, c_void};
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, absolute};
+use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 
@@ -52,15 +51,14 @@ impl fmt::Debug for Function {
 impl Card {
     /// Loads the file of kernels at `path`.
     pub fn load(self: &Arc<Self>, path: &Path) -> Result<Arc<Binary>> {
+        let data = std::fs::read(path).map_err(|e| Error::io(format!("reading {}", path.display()), e))?;
         let _entered = self.enter()?;
-        let full = absolute(path).map_err(|e| Error::io(path.display(), e))?;
-        let full = CString::new(full.as_os_str().as_bytes()).map_err(|_| Error::invalid("a path with a NUL"))?;
         let value = aclrtBinaryLoadOptionValue { magic: ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE };
         let mut option = aclrtBinaryLoadOption { type_: ACL_RT_BINARY_LOAD_OPT_MAGIC, value };
-        let mut options = aclrtBinaryLoadOptions { options: &mut option, numOpt: 1 };
+        let options = aclrtBinaryLoadOptions { options: &mut option, numOpt: 1 };
         let mut handle = ptr::null_mut();
-        // SAFETY: path and options are there during the call, which writes the handle.
-        unsafe { acl!(self.cann(), aclrtBinaryLoadFromFile(full.as_ptr(), &mut options, &mut handle)) }
+        // SAFETY: data and options are there during the call, which copies the data to the card and writes the handle.
+        unsafe { acl!(self.cann(), aclrtBinaryLoadFromData(data.as_ptr().cast(), data.len(), &options, &mut handle)) }
             .map_err(|e| Error::new(e.kind, format!("loading {}: {}", path.display(), e.message)))?;
         Ok(Arc::new(Binary { card: self.clone(), handle }))
     }
