@@ -129,7 +129,7 @@ pub fn read<T: Copy + Default>(from: *const c_void, count: usize) -> Vec<T> {
 /// Gives all ranks of the job bytes under a name.
 pub fn publish(rank: &Rank, name: &str, bytes: &[u8]) {
     let file = rank.home().join(format!("{name}.{}", rank.rank()));
-    let unfinished = file.with_extension("unfinished");
+    let unfinished = rank.home().join(format!("{name}.{}.unfinished", rank.rank()));
     std::fs::write(&unfinished, bytes).unwrap();
     std::fs::rename(unfinished, file).unwrap();
 }

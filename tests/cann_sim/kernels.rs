@@ -121,7 +121,7 @@ fn blocks(rank: &Rank) {
         failed(code, ACL_ERROR_INVALID_FILE, "file too short");
         ok((acl.aclrtFree)(memory));
         unload(binary, stream);
-        failed((acl.aclrtBinaryUnLoad)(binary), ACL_ERROR_RT_INVALID_HANDLE, "destroyed before");
+        failed((acl.aclrtBinaryUnLoad)(binary), ACL_ERROR_RT_INVALID_HANDLE, "destroyed");
     }
     end(me as i32);
 }
@@ -257,9 +257,9 @@ fn wrong(rank: &Rank) {
         ok(launch(function(binary, name), 2, args.clone(), stream));
         // SAFETY: a handle is passed.
         let code = unsafe { (acl.aclrtSynchronizeStream)(stream) };
-        failed(code, ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, &format!("kernel {name}, block "));
-        // SAFETY: as above.
-        failed(unsafe { (acl.aclrtSynchronizeStream)(stream) }, ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, part);
+        let text = message();
+        assert_eq!(code, ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, "{name}: {text}");
+        assert!(text.contains(&format!("kernel {name}, block ")) && text.contains(part), "{text:?} has no {part:?}");
         // What comes behind is dropped, and does not keep the binary.
         ok(launch(function(binary, name), 1, args, stream));
         // SAFETY: as above.
@@ -288,7 +288,7 @@ fn the_compiler_takes_the_real_command_line_only() {
     refused("dav-c220-cube", &[], "", "unknown --cce-aicore-arch: 'dav-c220-cube'");
     refused("dav-c220-vec", &["-fwhatever"], "", "unknown argument: -fwhatever");
     refused("dav-c220-vec", &["-mllvm", "-x"], "", "unknown argument: -mllvm -x");
-    refused("dav-c220-vec", &[], "int f() { return nothing; }", "'nothing' was not declared");
+    refused("dav-c220-vec", &[], "int f() { return nothing; }", "was not declared");
     // Only A2/A3 add to bf16.
     let text = "#include <cstdint>\n#include <pto/pto-inst.hpp>\nusing namespace pto;\n\
         using T = Tile<TileType::Vec, bfloat16_t, 1, 16>; using G = GlobalTensor<bfloat16_t, Shape<>, Stride<>>;\n\

@@ -119,9 +119,10 @@ fn mistakes(_: &Rank) {
         failed((acl.aclrtSynchronizeEvent)(event), ACL_ERROR_RT_PARAM_INVALID, "never recorded");
         failed((acl.aclrtSynchronizeStream)(event), ACL_ERROR_RT_INVALID_HANDLE, "no stream");
         failed((acl.aclrtDestroyEvent)(own), ACL_ERROR_RT_INVALID_HANDLE, "no event");
+        let number = own as usize;
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let (own, acl) = (own as usize as aclrtStream, cann());
+            scope.spawn(move || {
+                let own = number as aclrtStream;
                 failed((acl.aclrtSynchronizeStream)(own), ACL_ERROR_RT_CONTEXT_NULL, "aclrtSetDevice");
                 begin(0);
                 ok((acl.aclrtSynchronizeStream)(own));
