@@ -5,6 +5,7 @@
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::kernels::Slot;
 use super::order::{Order, Placement};
@@ -193,6 +194,11 @@ impl Queue {
         let mut stop = [0; size_of::<i32>()];
         self.stop.read(0, &mut stop)?;
         Ok(i32::from_ne_bytes(stop) != 0)
+    }
+
+    /// An error if a kernel has failed: events are reached all the same. Streams that are busy tell it later.
+    pub(super) fn check(&self) -> Result<()> {
+        self.lock().lanes.iter().try_for_each(|lane| lane.stream.synchronize(Duration::ZERO).map(drop))
     }
 
     /// What the kernels of all streams report now.

@@ -138,6 +138,7 @@ fn waiting(context: &Context, waits: &Waits) -> Waiting {
 
 /// Says whether a launch whose kernels have ended was done, and reports the mistake if they found one.
 fn conclude(queue: &Queue, context: &Context) -> Result<bool> {
+    queue.check()?;
     if !queue.stopped()? {
         return Ok(true);
     }
