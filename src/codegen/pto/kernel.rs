@@ -1,6 +1,7 @@
 //! The statements of a kernel, as data: what is lowered, fenced, checked and written.
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::{SmallVec, smallvec};
 
 use crate::ir::{DType, FaultKind, NotifyOp, Tensor, WaitCmp};
 
@@ -181,16 +182,34 @@ pub enum Stmt {
     Fence(Fence),
 }
 
+impl Stmt {
+    /// The blocks in it, as they stand.
+    pub fn blocks(&self) -> SmallVec<[&Block; 2]> {
+        match self {
+            Stmt::If { then, other, .. } => smallvec![then, other],
+            Stmt::For { body, .. } => smallvec![body],
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// The blocks in it, as they stand, to be changed.
+    pub fn blocks_mut(&mut self) -> SmallVec<[&mut Block; 2]> {
+        match self {
+            Stmt::If { then, other, .. } => smallvec![then, other],
+            Stmt::For { body, .. } => smallvec![body],
+            _ => SmallVec::new(),
+        }
+    }
+}
+
 /// What makes something that one unit did visible to another one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
     /// `pipe_barrier(pipe)`: what is behind waits for what the pipe has before it.
     Barrier(Pipe),
     /// `set_flag` and `wait_flag`: what is behind on `to` waits for what `from` has before it.
     Order { from: Pipe, to: Pipe },
-    /// `dcci` of a line: written back, and no longer in the scalar unit's cache.
-    CleanLine { address: Expr },
-    /// `dcci` of the whole cache of the scalar unit.
+    /// `dcci` of the scalar unit's whole cache: written back, and no longer there.
     InvalidateCache,
     /// `dsb`: what was written back is in memory.
     Drain,
