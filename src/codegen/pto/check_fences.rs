@@ -1,7 +1,7 @@
 //! Checks that no fence is missing in a kernel, independently of what put them in: walks backwards, and keeps for everything
 //! that needs others to be done what is known of those before, until it meets them.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -12,12 +12,8 @@ use super::kernel::{Block, Body, Fence, Operand, Pipe, Stmt, TileName};
 pub fn check(kernel: &str, body: &Body, rules: &Rules) -> Result<()> {
     let lines = Lines::new(&body.code);
     let mut walk = Walk { body, rules, at: lines.texts.len() };
-    let end = [((walk.at, 0), Need::new(What::End))].into();
-    let hazard =
-        walk.block(&body.code, end).and_then(|begin| match begin.iter().find(|(_, need)| need.wants_barrier) {
-            Some((&(later, _), _)) => Err(Hazard { earlier: None, later, why: NO_BARRIER.into() }),
-            None => Ok(()),
-        });
+    let end = [Need::new(walk.at, What::End)].into();
+    let hazard = walk.block(&body.code, end).and_then(|needs| Hazard::found(None, &needs, Need::disturbed));
     hazard.map_err(|Hazard { earlier, later, why }| {
         let (earlier, later) = (earlier.map_or("the beginning", |at| lines.text(at)), lines.text(later));
         Error::new(ErrorKind::Internal, format!("kernel {kernel} lacks a fence between {earlier} and {later}: {why}"))
@@ -26,6 +22,7 @@ pub fn check(kernel: &str, body: &Body, rules: &Rules) -> Result<()> {
 
 const NO_BARRIER: &str = "not all units wait right before it";
 const OUTDATED: &str = "the scalars' cache may hold what is older";
+const OVERTAKEN: &str = "nothing makes the later unit wait for the earlier one";
 const HIDDEN: &str = "what is written may not be in memory";
 
 /// Two statements, by number, that a fence must stand between.
@@ -33,11 +30,19 @@ struct Hazard {
     /// None for the beginning of the kernel.
     earlier: Option<usize>,
     later: usize,
-    why: String,
+    why: &'static str,
+}
+
+impl Hazard {
+    /// The first one between a statement and what comes later.
+    fn found(earlier: Option<usize>, needs: &Needs, why: impl Fn(&Need) -> Option<&'static str>) -> Result<(), Hazard> {
+        let hazard = |need: &Need| why(need).map(|why| Hazard { earlier, later: need.at, why });
+        needs.iter().find_map(hazard).map_or(Ok(()), Err)
+    }
 }
 
 /// What needs others to be done.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Access(Access),
     /// What other ranks are told.
@@ -47,8 +52,10 @@ enum What {
 }
 
 /// What it needs, and what is known, at a place before it, of all that comes before.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Need {
+    /// The number of its statement: statements are numbered as they stand.
+    at: usize,
     what: What,
     /// What these units have before the place is done by then.
     done: Units,
@@ -58,7 +65,7 @@ struct Need {
 }
 
 /// What still has to come on the way from the writer through the cache into memory; the fences come last ones first.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     Drain,
     Settle,
@@ -68,17 +75,8 @@ enum Way {
 }
 
 impl Way {
-    fn join(self, other: Way) -> Way {
-        use Way::{Clean, Drain, Open, Settle};
-        match (self, other) {
-            (Open(one), Open(other)) => Open(one.both(other)),
-            (Drain, _) | (_, Drain) => Drain,
-            (Settle, _) | (_, Settle) => Settle,
-            (Clean, _) | (_, Clean) => Clean,
-        }
-    }
-
-    fn pass(self, fence: Fence) -> Way {
+    /// The same before a fence.
+    fn before(self, fence: Fence) -> Way {
         match (self, fence) {
             (Way::Drain, Fence::Drain) => Way::Settle,
             (Way::Settle, Fence::Barrier(Pipe::All)) => Way::Clean,
@@ -93,19 +91,10 @@ impl Way {
 }
 
 impl Need {
-    fn new(what: What) -> Self {
+    fn new(at: usize, what: What) -> Self {
         let scalars = |access: &Access| access.unit == Pipe::S;
         let way = if matches!(&what, What::Access(access) if scalars(access)) { Way::Clean } else { Way::Drain };
-        Self { what, done: Units::NONE, way, wants_barrier: what == What::Notify }
-    }
-
-    fn join(self, other: Need) -> Need {
-        Need {
-            what: self.what,
-            done: self.done.both(other.done),
-            way: self.way.join(other.way),
-            wants_barrier: self.wants_barrier || other.wants_barrier,
-        }
+        Self { at, what, done: Units::NONE, way, wants_barrier: what == What::Notify }
     }
 
     /// The units whose waiting makes it come later.
@@ -116,84 +105,74 @@ impl Need {
         }
     }
 
-    fn pass(&mut self, fence: Fence) {
-        self.way = self.way.pass(fence);
+    /// The same before a fence.
+    fn before(self, fence: Fence) -> Self {
+        let way = self.way.before(fence);
+        let done = |units: Units| Self { done: self.done.with(units), way, ..self };
         match fence {
-            Fence::Barrier(Pipe::All) => (self.done, self.wants_barrier) = (Units::ALL, false),
-            Fence::Barrier(unit) if self.waiting().meet(Units::of(unit)) => self.done = self.done.with(Units::of(unit)),
+            Fence::Barrier(Pipe::All) => Self { wants_barrier: false, ..done(Units::ALL) },
+            Fence::Barrier(unit) if self.waiting().meet(Units::of(unit)) => done(Units::of(unit)),
             // While scalars wait, nobody gets anything new to do.
-            Fence::Order { from, to } if to == Pipe::S || self.waiting().meet(Units::of(to)) => {
-                self.done = self.done.with(Units::of(from));
-            }
-            Fence::Barrier(_) | Fence::Order { .. } | Fence::InvalidateCache | Fence::Drain => {}
+            Fence::Order { from, to } if to == Pipe::S || self.waiting().meet(Units::of(to)) => done(Units::of(from)),
+            Fence::Barrier(_) | Fence::Order { .. } | Fence::InvalidateCache | Fence::Drain => Self { way, ..self },
         }
     }
 
     /// What is wrong if anything happens now.
-    fn disturbed(&self) -> Option<String> {
-        self.wants_barrier.then(|| NO_BARRIER.into())
+    fn disturbed(&self) -> Option<&'static str> {
+        self.wants_barrier.then_some(NO_BARRIER)
     }
 
     /// What is wrong if other ranks have written until now.
-    fn outdated(&self, rules: &Rules) -> Option<String> {
+    fn outdated(&self, rules: &Rules) -> Option<&'static str> {
         match self.what {
             What::Access(access) if access.is_cached() && rules.is_shared(access.place) => {
-                (!matches!(self.way, Way::Open(_))).then(|| OUTDATED.into())
+                (!matches!(self.way, Way::Open(_))).then_some(OUTDATED)
             }
             _ => None,
         }
     }
 
     /// What is wrong if nothing but what has been seen so far comes between an access and this.
-    fn hazard(&self, earlier: &Access, rules: &Rules) -> Option<String> {
+    fn hazard(&self, earlier: &Access, rules: &Rules) -> Option<&'static str> {
         let is_seen = matches!(self.way, Way::Open(units) if units.meet(Units::of(earlier.unit).with(earlier.ahead)));
         let is_done = |waiting: Units| self.done.meet(Units::of(earlier.unit)) || earlier.ahead.meet(waiting);
-        let hidden = || Some(HIDDEN.to_string());
         match self.what {
             What::Access(later) if !earlier.conflicts(&later) => None,
             What::Access(later) if earlier.is_cached() && earlier.is_write() && later.unit != Pipe::S => {
                 if is_seen {
                     None
                 } else {
-                    hidden()
+                    Some(HIDDEN)
                 }
             }
             What::Access(later) => {
                 let in_order = earlier.unit == later.unit && rules.keeps_order(later.unit);
                 if !in_order && !is_done(self.waiting()) {
-                    Some(format!("{:?} does not wait for {:?}", later.unit, earlier.unit))
+                    Some(OVERTAKEN)
                 } else if later.is_cached() && earlier.is_write() && !earlier.is_cached() && !is_seen {
-                    Some(OUTDATED.into())
+                    Some(OUTDATED)
                 } else {
                     None
                 }
             }
-            What::Notify if earlier.is_write() && rules.is_shared(earlier.place) && !is_seen => hidden(),
+            What::Notify if earlier.is_write() && rules.is_shared(earlier.place) && !is_seen => Some(HIDDEN),
             What::Notify => None,
-            What::End if earlier.is_write() && (earlier.is_cached() || earlier.remote) && !is_seen => hidden(),
-            What::End if earlier.unit != Pipe::S && !is_done(self.done) => {
-                Some(format!("nobody waits for {:?}", earlier.unit))
-            }
+            What::End if earlier.is_write() && (earlier.is_cached() || earlier.remote) && !is_seen => Some(HIDDEN),
+            What::End if earlier.unit != Pipe::S && !is_done(self.done) => Some(OVERTAKEN),
             What::End => None,
         }
     }
 }
 
-/// The needs of all that comes later, by the number of the statement and of what it does.
-type Needs = BTreeMap<(usize, usize), Need>;
-
-fn join(mut one: Needs, other: Needs) -> Needs {
-    for (key, need) in other {
-        one.entry(key).and_modify(|mine| *mine = mine.join(need)).or_insert(need);
-    }
-    one
-}
+/// All that comes later; on different ways, different things may be known for the same.
+type Needs = BTreeSet<Need>;
 
 /// Walks through a kernel backwards, up to the first hazard.
 struct Walk<'k> {
     body: &'k Body,
     rules: &'k Rules<'k>,
-    /// The number of the statement behind. They are numbered as they stand.
+    /// The number of the statement behind.
     at: usize,
 }
 
@@ -206,20 +185,20 @@ impl Walk<'_> {
     fn stmt(&mut self, stmt: &Stmt, mut needs: Needs) -> Result<Needs, Hazard> {
         match stmt {
             Stmt::If { then, other, .. } => {
-                let other = self.block(other, needs.clone())?;
-                let then = self.block(then, needs)?;
+                let mut before = self.block(other, needs.clone())?;
+                before.extend(self.block(then, needs)?);
                 self.at -= 1;
-                return Ok(join(then, other));
+                return Ok(before);
             }
             Stmt::For { body, .. } => {
                 let end = self.at;
                 loop {
                     self.at = end;
-                    let again = join(needs.clone(), self.block(body, needs.clone())?);
-                    if again == needs {
+                    let count = needs.len();
+                    needs.extend(self.block(body, needs.clone())?);
+                    if needs.len() == count {
                         break;
                     }
-                    needs = again;
                 }
                 self.at -= 1;
                 return Ok(needs);
@@ -227,14 +206,13 @@ impl Walk<'_> {
             _ => self.at -= 1,
         }
         match stmt {
-            Stmt::Return => return Ok([((self.at, 0), Need::new(What::End))].into()),
+            Stmt::Return => return Ok([Need::new(self.at, What::End)].into()),
             Stmt::Fault { .. } => return Ok(Needs::new()),
             Stmt::Fence(fence) => {
                 if *fence != Fence::Barrier(Pipe::All) {
                     self.meet(&needs, Need::disturbed)?;
                 }
-                needs.values_mut().for_each(|need| need.pass(*fence));
-                return Ok(needs);
+                return Ok(needs.into_iter().map(|need| need.before(*fence)).collect());
             }
             Stmt::Notify { .. } => self.meet(&needs, Need::disturbed)?,
             Stmt::Wait { .. } => self.meet(&needs, |need| need.outdated(self.rules))?,
@@ -244,21 +222,16 @@ impl Walk<'_> {
         for access in &accesses {
             self.meet(&needs, |need| need.disturbed().or_else(|| need.hazard(access, self.rules)))?;
         }
-        for (index, access) in accesses.into_iter().enumerate() {
-            needs.insert((self.at, index), Need::new(What::Access(access)));
-        }
-        if matches!(stmt, Stmt::Notify { .. }) {
-            needs.insert((self.at, 0), Need::new(What::Notify));
-        }
+        // What is known for the next time around a loop is less than what was known for this one.
+        needs.retain(|need| need.at != self.at);
+        needs.extend(accesses.into_iter().map(|access| Need::new(self.at, What::Access(access))));
+        needs.extend(matches!(stmt, Stmt::Notify { .. }).then(|| Need::new(self.at, What::Notify)));
         Ok(needs)
     }
 
     /// This statement meets what comes later.
-    fn meet(&self, needs: &Needs, why: impl Fn(&Need) -> Option<String>) -> Result<(), Hazard> {
-        let hazard = |(&(later, _), need): (&(usize, usize), &Need)| {
-            why(need).map(|why| Hazard { earlier: Some(self.at), later, why })
-        };
-        needs.iter().find_map(hazard).map_or(Ok(()), Err)
+    fn meet(&self, needs: &Needs, why: impl Fn(&Need) -> Option<&'static str>) -> Result<(), Hazard> {
+        Hazard::found(Some(self.at), needs, why)
     }
 }
 

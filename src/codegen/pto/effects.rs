@@ -12,11 +12,8 @@ use crate::ir::{Program, Tensor};
 use super::Target;
 use super::kernel::{Body, Element, Operand, Pipe, Stmt, TileName, View};
 
-/// The units that run beside each other.
-pub const UNITS: [Pipe; 4] = [Pipe::S, Pipe::V, Pipe::Mte2, Pipe::Mte3];
-
 /// Some of the units.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Units(u8);
 
 impl Units {
@@ -41,24 +38,14 @@ impl Units {
         Units(self.0 | other.0)
     }
 
-    /// What is in both.
-    pub const fn both(self, other: Units) -> Self {
-        Units(self.0 & other.0)
-    }
-
     /// One of them is among the others.
     pub const fn meet(self, other: Units) -> bool {
         self.0 & other.0 != 0
     }
-
-    /// There is none.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
 }
 
 /// What is touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// Bytes of UB, from the first to before the end.
     Ub(i64, i64),
@@ -67,7 +54,7 @@ pub enum Place {
 }
 
 /// How it is touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     /// Read.
     Read,
@@ -80,7 +67,7 @@ pub enum How {
 }
 
 /// One thing that a statement does to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {
     /// Who does it.
     pub unit: Pipe,

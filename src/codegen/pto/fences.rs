@@ -12,6 +12,8 @@
 //!   have written or that went to another rank, and before other units touch what scalars have written.
 //! - Scalars invalidate their cache before they touch what another unit has written, and windows after a wait.
 
+use std::collections::BTreeSet;
+
 use super::effects::{Access, Rules, Units, accesses};
 use super::kernel::{Block, Body, Fence, Pipe, Stmt};
 
@@ -75,7 +77,7 @@ fn first_lack(body: &Body, rules: &Rules) -> Option<Lack> {
 }
 
 /// How far everybody is behind an access.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Progress {
     /// The units whose next instructions come after it.
     ahead: Units,
@@ -97,7 +99,8 @@ enum Step {
 /// What may have happened before a statement.
 #[derive(Clone, Default, PartialEq)]
 struct Past {
-    accesses: Vec<(Access, Progress)>,
+    /// On different ways here, the same access may have come differently far.
+    accesses: BTreeSet<(Access, Progress)>,
     /// There was a wait, and the cache may hold what is older.
     is_stale: bool,
     /// All units have waited since anything happened.
@@ -106,15 +109,7 @@ struct Past {
 
 impl Past {
     fn join(mut self, other: Past) -> Past {
-        for (access, progress) in other.accesses {
-            match self.accesses.iter_mut().find(|(mine, _)| *mine == access) {
-                Some((_, mine)) => {
-                    let (ahead, step) = (mine.ahead.both(progress.ahead), mine.step.min(progress.step));
-                    *mine = Progress { ahead, step };
-                }
-                None => self.accesses.push((access, progress)),
-            }
-        }
+        self.accesses.extend(other.accesses);
         self.is_stale |= other.is_stale;
         self.is_idle &= other.is_idle;
         self
@@ -123,16 +118,16 @@ impl Past {
     fn add(&mut self, stmt: &Stmt, next: &[Access]) {
         for access in next {
             self.accesses.retain(|(earlier, _)| earlier != access);
-            self.accesses.push((*access, Progress { ahead: access.ahead, step: Step::Done }));
+            self.accesses.insert((*access, Progress { ahead: access.ahead, step: Step::Done }));
         }
         self.is_stale |= matches!(stmt, Stmt::Wait { .. });
         self.is_idle &= next.is_empty() && !matches!(stmt, Stmt::Notify { .. });
     }
 
     fn pass(&mut self, fence: &Fence) {
-        for (access, progress) in &mut self.accesses {
-            progress.pass(access, fence);
-        }
+        let accesses = std::mem::take(&mut self.accesses);
+        self.accesses =
+            accesses.into_iter().map(|(access, progress)| (access, progress.behind(&access, fence))).collect();
         self.is_stale &= *fence != Fence::InvalidateCache;
         self.is_idle = *fence == Fence::Barrier(Pipe::All);
     }
@@ -185,20 +180,20 @@ impl Past {
 }
 
 impl Progress {
-    fn pass(&mut self, access: &Access, fence: &Fence) {
-        let is_before = |unit: Pipe, progress: &Progress| access.unit == unit || progress.ahead.meet(Units::of(unit));
+    /// How far it is behind a fence.
+    fn behind(self, access: &Access, fence: &Fence) -> Self {
+        let is_before = |unit: Pipe| access.unit == unit || self.ahead.meet(Units::of(unit));
+        let ahead = |units: Units| Self { ahead: self.ahead.with(units), ..self };
         match *fence {
-            Fence::Barrier(Pipe::All) => {
-                self.ahead = Units::ALL;
-                self.step = if self.step == Step::Cleaned { Step::Settled } else { self.step };
-            }
-            Fence::Barrier(unit) if is_before(unit, self) => self.ahead = self.ahead.with(Units::of(unit)),
+            Fence::Barrier(Pipe::All) if self.step == Step::Cleaned => Self { ahead: Units::ALL, step: Step::Settled },
+            Fence::Barrier(Pipe::All) => ahead(Units::ALL),
+            Fence::Barrier(unit) if is_before(unit) => ahead(Units::of(unit)),
             // Scalars issue for all.
-            Fence::Order { from, to: Pipe::S } if is_before(from, self) => self.ahead = Units::ALL,
-            Fence::Order { from, to } if is_before(from, self) => self.ahead = self.ahead.with(Units::of(to)),
-            Fence::InvalidateCache if is_before(Pipe::S, self) => self.step = self.step.max(Step::Cleaned),
-            Fence::Drain if self.step == Step::Settled => self.step = Step::Observable,
-            Fence::Barrier(_) | Fence::Order { .. } | Fence::InvalidateCache | Fence::Drain => {}
+            Fence::Order { from, to: Pipe::S } if is_before(from) => ahead(Units::ALL),
+            Fence::Order { from, to } if is_before(from) => ahead(Units::of(to)),
+            Fence::InvalidateCache if is_before(Pipe::S) => Self { step: self.step.max(Step::Cleaned), ..self },
+            Fence::Drain if self.step == Step::Settled => Self { step: Step::Observable, ..self },
+            Fence::Barrier(_) | Fence::Order { .. } | Fence::InvalidateCache | Fence::Drain => self,
         }
     }
 }

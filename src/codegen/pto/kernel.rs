@@ -216,7 +216,7 @@ pub enum Fence {
 }
 
 /// The units of a vector core that run beside each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pipe {
     /// Scalars.
     S,
