@@ -94,7 +94,7 @@ fn block(body: &Body, memories: &Memories, choices: &mut Choices, count: i64, de
 fn stmt(body: &Body, memories: &Memories, choices: &mut Choices, depth: usize) -> Stmt {
     let root = choices.of(&[memories.x, memories.y, memories.w]);
     let (one, two) = (tile(body, choices.below(3)), tile(body, choices.below(3)));
-    match choices.below(if depth > 0 { 15 } else { 12 }) {
+    match choices.below(if depth > 0 { 14 } else { 11 }) {
         0 | 1 => Stmt::Load { tile: one, from: view("from", root, false) },
         2 | 3 => {
             let remote = root == memories.w && choices.below(2) == 0;
@@ -103,20 +103,19 @@ fn stmt(body: &Body, memories: &Memories, choices: &mut Choices, depth: usize) -
         4 | 5 => compute(Pipe::V, one, two),
         6 => compute(Pipe::S, one, two),
         7 => Stmt::Read { name: "v".into(), ty: pld::codegen::pto::kernel::Type::I32, from: element(root) },
-        8 => Stmt::Write { to: element(root), value: expr("v") },
-        9 => Stmt::Put {
+        8 => Stmt::Put {
             to: view("to", memories.w, true),
             from: view("from", root, false),
             staging: vec![one],
             add: choices.below(3) == 0,
         },
-        10 => Stmt::Get { to: view("to", root, false), from: view("from", memories.w, true), staging: vec![one] },
-        11 => choices.of(&[notify as fn(Tensor) -> Stmt, wait])(memories.sig),
-        12 => {
+        9 => Stmt::Get { to: view("to", root, false), from: view("from", memories.w, true), staging: vec![one] },
+        10 => choices.of(&[notify as fn(Tensor) -> Stmt, wait])(memories.sig),
+        11 => {
             let count = choices.between(1, 4);
             repeat(block(body, memories, choices, count, depth - 1))
         }
-        13 => {
+        12 => {
             let (then, other) = (choices.between(0, 3), choices.between(0, 2));
             either(block(body, memories, choices, then, depth - 1), block(body, memories, choices, other, depth - 1))
         }

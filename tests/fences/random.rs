@@ -10,7 +10,7 @@ use crate::bodies::{self, Memories};
 use crate::choices::Choices;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 30, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     /// What one pass puts in, the other one, which looks from the other side, finds complete and without one too many.
     #[test]

@@ -139,18 +139,11 @@ impl Need {
         let is_done = |waiting: Units| self.done.meet(Units::of(earlier.unit)) || earlier.ahead.meet(waiting);
         match self.what {
             What::Access(later) if !earlier.conflicts(&later) => None,
-            What::Access(later) if earlier.is_cached() && earlier.is_write() && later.unit != Pipe::S => {
-                if is_seen {
-                    None
-                } else {
-                    Some(HIDDEN)
-                }
-            }
             What::Access(later) => {
                 let in_order = earlier.unit == later.unit && rules.keeps_order(later.unit);
                 if !in_order && !is_done(self.waiting()) {
                     Some(OVERTAKEN)
-                } else if later.is_cached() && earlier.is_write() && !earlier.is_cached() && !is_seen {
+                } else if later.is_cached() && !is_seen {
                     Some(OUTDATED)
                 } else {
                     None
@@ -158,7 +151,7 @@ impl Need {
             }
             What::Notify if earlier.is_write() && rules.is_shared(earlier.place) && !is_seen => Some(HIDDEN),
             What::Notify => None,
-            What::End if earlier.is_write() && (earlier.is_cached() || earlier.remote) && !is_seen => Some(HIDDEN),
+            What::End if earlier.is_write() && earlier.remote && !is_seen => Some(HIDDEN),
             What::End if earlier.unit != Pipe::S && !is_done(self.done) => Some(OVERTAKEN),
             What::End => None,
         }
@@ -272,7 +265,6 @@ fn name(stmt: &Stmt) -> String {
     let listed = |tiles: &[TileName]| tiles.iter().map(|tile| format!(", {}", tile.name)).collect::<String>();
     match stmt {
         Stmt::Read { name, from, .. } => format!("{name} = *({})", from.address.text),
-        Stmt::Write { to, value } => format!("*({}) = {}", to.address.text, value.text),
         Stmt::Load { tile, from } => format!("TLOAD({}, {})", tile.name, from.name),
         Stmt::Store { to, tile, .. } => format!("TSTORE({}, {})", to.name, tile.name),
         Stmt::Compute { instruction, dst, operands, .. } => {

@@ -1,9 +1,8 @@
 //! What the statements of a kernel touch, and by which unit: the one table that fences are put in and checked by.
 //!
-//! The units of a vector core run beside each other, each its own instructions in order. Scalars issues for all of them. It
-//! sees global memory through a cache of its own, which nobody else knows of: what it writes stays there until the line is
-//! written back, and what others write it does not see while it has the line. The others see memory itself. A kernel
-//! begins with nothing in the cache.
+//! The units of a vector core run beside each other. The scalar unit issues for all of them; the others begin what they
+//! have got in order, and end when they are through. The scalar unit reads global memory through a cache of its own, which
+//! does not hear of what anybody writes; the others see memory itself. A kernel begins with nothing in the cache.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -89,14 +88,9 @@ impl Access {
         matches!(self.how, How::Write | How::Add)
     }
 
-    /// In global memory.
-    pub fn is_global(&self) -> bool {
-        matches!(self.place, Place::Memory(_))
-    }
-
-    /// Global memory as scalars see it, through their cache.
+    /// Sees what the scalars' cache has of global memory.
     pub fn is_cached(&self) -> bool {
-        self.unit == Pipe::S && self.is_global() && self.how != How::Poll
+        self.unit == Pipe::S && self.how == How::Read && matches!(self.place, Place::Memory(_))
     }
 
     /// Their order makes a difference.
@@ -149,7 +143,6 @@ pub fn accesses(body: &Body, stmt: &Stmt) -> SmallVec<[Access; 4]> {
     let landing = |add| if add { How::Add } else { Write };
     match stmt {
         Stmt::Read { from, .. } => smallvec![element(from, Read)],
-        Stmt::Write { to, .. } => smallvec![element(to, Write)],
         Stmt::Load { tile: to, from } => smallvec![view(Pipe::Mte2, from, Read), tile(Pipe::Mte2, to, Write)],
         Stmt::Store { to, tile: from, add } => {
             smallvec![tile(Pipe::Mte3, from, Read), view(Pipe::Mte3, to, landing(*add))]

@@ -5,12 +5,11 @@
 //! nothing is missing is checked by [`super::check_fences`], which looks from the other side.
 //!
 //! The discipline:
-//! - A unit waits for another one, or for itself, where both touch the same bytes and one of them writes.
-//! - TPUT and TGET use two units: all wait before them.
-//! - All units wait before each TNOTIFY. What it publishes, other units have written and all waited for, the cache has been
-//!   written back, and memory has it: barrier, dcci, barrier, dsb. The same before a kernel ends with something that scalars
-//!   have written or that went to another rank, and before other units touch what scalars have written.
-//! - Scalars invalidate their cache before they touch what another unit has written, and windows after a wait.
+//! - A unit waits for another one, or for itself, where both touch the same bytes and one of them writes. Before TPUT and
+//!   TGET, which use two units, all wait.
+//! - All units wait right before each TNOTIFY. What it publishes, the units have written before a barrier, a `dcci`, a
+//!   barrier, and a `dsb`. The same comes before a kernel ends that has written into another rank's memory.
+//! - Before scalars are read, the cache is invalidated: behind what another unit has written, and of windows behind a wait.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +18,9 @@ use super::kernel::{Block, Body, Fence, Pipe, Stmt};
 
 /// Puts in all fences that a body without any needs.
 pub fn insert(body: &mut Body, rules: &Rules) {
+    let mut n = 0;
     while let Some(lack) = first_lack(body, rules) {
+        n += 1; assert!(n < 300, "{} {:?} {:?}\n{:#?}", lack.at, lack.loops, lack.fences, body.code);
         let count = lack.fences.len();
         for place in lack.loops.iter().copied().chain([lack.at]) {
             put_in(&mut body.code, place, &lack.fences);
@@ -138,19 +139,12 @@ impl Past {
         for later in next {
             invalidates |= self.is_stale && later.is_cached() && rules.is_shared(later.place);
             for (earlier, progress) in self.accesses.iter().filter(|(earlier, _)| earlier.conflicts(later)) {
-                if earlier.is_cached() && earlier.is_write() && later.unit != Pipe::S {
-                    if progress.step < Step::Observable {
-                        return publication();
-                    }
-                    continue;
-                }
                 let keeps_order = earlier.unit == later.unit && rules.keeps_order(later.unit);
                 let order = order(earlier.unit, later);
                 if !keeps_order && !progress.ahead.meet(later.behind) && !orders.contains(&order) {
                     orders.push(order);
                 }
-                let is_hidden = earlier.is_write() && !earlier.is_cached() && progress.step < Step::Cleaned;
-                invalidates |= later.is_cached() && is_hidden;
+                invalidates |= later.is_cached() && progress.step < Step::Cleaned;
             }
         }
         orders.into_iter().chain(invalidates.then_some(Fence::InvalidateCache)).collect()
@@ -163,7 +157,7 @@ impl Past {
 
     fn lacks_at_end(&self) -> Vec<Fence> {
         let is_busy = |(access, progress): &(Access, Progress)| access.unit != Pipe::S && progress.ahead != Units::ALL;
-        if self.hides(|access| access.is_cached() || access.remote) {
+        if self.hides(|access| access.remote) {
             publication()
         } else {
             barrier_if(self.accesses.iter().any(is_busy))

@@ -153,11 +153,9 @@ pub enum Stmt {
     /// that is `resized` changes while it is used.
     Tile { tile: TileName, dtype: DType, rows: Expr, cols: Expr, offset: Expr, resized: bool },
 
-    // Global memory by the scalar unit.
+    // Global memory by the scalar unit, which only reads: it would write back whole lines.
     /// `const TYPE name = element;`
     Read { name: String, ty: Type, from: Element },
-    /// `element = value;`
-    Write { to: Element, value: Expr },
 
     // Tiles.
     /// TLOAD: from global memory into a tile.
