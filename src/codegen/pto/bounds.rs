@@ -102,9 +102,10 @@ impl Function<'_, '_> {
             };
             if extents.iter().any(|extent| extent.range.min <= 0) {
                 let sizes: Vec<Expr> = extents.iter().map(|extent| extent.size.expr()).collect();
-                let least = sizes.iter().skip(1).fold(sizes[0].clone(), |least, size| {
-                    Expr::call("pld::min<int64_t>", [&least, size])
-                });
+                let least = sizes
+                    .iter()
+                    .skip(1)
+                    .fold(sizes[0].clone(), |least, size| Expr::call("pld::min<int64_t>", [&least, size]));
                 wrong = Expr::compound(format!("{} != 0 && {}", least.as_operand(), wrong.as_operand()));
             }
             let site = self.site();

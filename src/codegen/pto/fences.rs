@@ -18,9 +18,7 @@ use super::kernel::{Block, Body, Fence, Pipe, Stmt};
 
 /// Puts in all fences that a body without any needs.
 pub fn insert(body: &mut Body, rules: &Rules) {
-    let mut n = 0;
     while let Some(lack) = first_lack(body, rules) {
-        n += 1; assert!(n < 300, "{} {:?} {:?}\n{:#?}", lack.at, lack.loops, lack.fences, body.code);
         let count = lack.fences.len();
         for place in lack.loops.iter().copied().chain([lack.at]) {
             put_in(&mut body.code, place, &lack.fences);
@@ -72,7 +70,7 @@ struct Lack {
 }
 
 fn first_lack(body: &Body, rules: &Rules) -> Option<Lack> {
-    let mut walk = Walk { body, rules, at: 0, loops: Vec::new() };
+    let mut walk = Walk { body, rules, at: 0, loops: Vec::new(), is_silent: false };
     let end = walk.block(&body.code, Some(Past::default()));
     end.and_then(|past| past.map_or(Ok(()), |past| walk.needs(past.lacks_at_end()))).err()
 }
@@ -157,11 +155,7 @@ impl Past {
 
     fn lacks_at_end(&self) -> Vec<Fence> {
         let is_busy = |(access, progress): &(Access, Progress)| access.unit != Pipe::S && progress.ahead != Units::ALL;
-        if self.hides(|access| access.remote) {
-            publication()
-        } else {
-            barrier_if(self.accesses.iter().any(is_busy))
-        }
+        if self.hides(|access| access.remote) { publication() } else { barrier_if(self.accesses.iter().any(is_busy)) }
     }
 
     /// Something has been written that memory may not have yet.
@@ -218,11 +212,16 @@ struct Walk<'k> {
     rules: &'k Rules<'k>,
     at: usize,
     loops: Vec<usize>,
+    /// In a loop of which not all is known yet.
+    is_silent: bool,
 }
 
 impl Walk<'_> {
     fn needs(&self, fences: Vec<Fence>) -> Result<(), Lack> {
-        if fences.is_empty() { Ok(()) } else { Err(Lack { at: self.at, loops: self.loops.clone(), fences }) }
+        if fences.is_empty() || self.is_silent {
+            return Ok(());
+        }
+        Err(Lack { at: self.at, loops: self.loops.clone(), fences })
     }
 
     /// What may have happened behind a block; nothing if its end is never reached.
@@ -245,6 +244,7 @@ impl Walk<'_> {
             Stmt::For { body, .. } => {
                 self.loops.push(at);
                 let mut before = past;
+                let is_silent = std::mem::replace(&mut self.is_silent, true);
                 loop {
                     self.at = at + 1;
                     let after = self.block(body, before.clone())?;
@@ -253,6 +253,11 @@ impl Walk<'_> {
                         break;
                     }
                     before = again;
+                }
+                self.is_silent = is_silent;
+                if !is_silent {
+                    self.at = at + 1;
+                    self.block(body, before.clone())?;
                 }
                 self.loops.pop();
                 return Ok(before);

@@ -187,7 +187,8 @@ impl Function<'_, '_> {
         let TensorDef::Window(_, index) = program.tensors[program.root(window)].def else {
             unreachable!("a window in a task is a parameter of the entry")
         };
-        self.unit.versions.get(self.version).domains[index as usize].expect("a window is shared by the ranks of a domain")
+        self.unit.versions.get(self.version).domains[index as usize]
+            .expect("a window is shared by the ranks of a domain")
     }
 
     /// How many ranks share a window.

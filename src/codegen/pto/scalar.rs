@@ -236,9 +236,8 @@ impl Function<'_, '_> {
 
     fn cast(&mut self, from: Scalar, to: ScalarType) -> Value {
         let source = self.program().scalars[from].ty;
-        let value = if source.is_int() { self.size(from).into() } else {
-            Value { expr: self.value(from), is_narrow: false }
-        };
+        let value =
+            if source.is_int() { self.size(from).into() } else { Value { expr: self.value(from), is_narrow: false } };
         let name = Type::of(to).name();
         let narrow = to == ScalarType::I32;
         let expr = match (source, to) {

@@ -195,7 +195,12 @@ impl Function<'_, '_> {
             Way::InF32 => {
                 let x = self.widened(a)?;
                 let y = if a.name == b.name { x.clone() } else { self.widened(b)? };
-                self.compute(instructions(op).0, Pipe::V, &x, vec![Operand::Tile(x.name.clone()), Operand::Tile(y.name)]);
+                self.compute(
+                    instructions(op).0,
+                    Pipe::V,
+                    &x,
+                    vec![Operand::Tile(x.name.clone()), Operand::Tile(y.name)],
+                );
                 self.convert(dst, &x)?;
             }
             Way::Scalar => self.by_element(op, dst, a, second),
