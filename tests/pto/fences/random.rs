@@ -6,7 +6,7 @@ use pld::codegen::pto::effects::Rules;
 use pld::codegen::pto::fences::{insert, places, take_out};
 use proptest::prelude::*;
 
-use crate::bodies::{self, Memories};
+use super::bodies::{self, Memories};
 use crate::choices::Choices;
 
 proptest! {
