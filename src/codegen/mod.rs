@@ -1,8 +1,7 @@
 //! Code from programs, one folder a target; beside them what targets have in common.
 
+pub mod arguments;
+pub mod captures;
 pub mod cpu;
 pub mod sites;
-
-mod arguments;
-mod captures;
-mod versions;
+pub mod versions;
