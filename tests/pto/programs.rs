@@ -35,7 +35,8 @@ pub fn parsed(text: &str, nranks: u32) -> Option<Program> {
 
 /// Its kernels.
 pub fn emitted(program: &Program, options: &Options) -> Result<Module> {
-    let target = expand_collectives::Target { checked: options.checked, ..expand_collectives::Target::new(options.nranks) };
+    let target =
+        expand_collectives::Target { checked: options.checked, ..expand_collectives::Target::new(options.nranks) };
     let program = expand_collectives(program, &target)?;
     let layout = plan_windows(&program, options.nranks)?;
     emit(&program, &layout, options)

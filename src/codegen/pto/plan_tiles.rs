@@ -53,7 +53,8 @@ pub fn plan_tiles(text: &Text, program: &Program, body: Block, known: Known, tar
     let mut placed: Vec<((u32, u32), i64, i64)> = Vec::new();
     for tile in uses.order {
         let data = &program.tiles[tile];
-        let numbers: Vec<i64> = data.shape.iter().map(|&e| program.extents.eval(e, known).unwrap_or(i64::MAX)).collect();
+        let numbers: Vec<i64> =
+            data.shape.iter().map(|&e| program.extents.eval(e, known).unwrap_or(i64::MAX)).collect();
         let (&cols, outer) = numbers.split_last().expect("a tile has a dimension");
         let rows = outer.iter().fold(1i64, |rows, &n| rows.saturating_mul(n));
         let extent = Extent { rows, cols };

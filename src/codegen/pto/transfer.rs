@@ -90,7 +90,8 @@ impl Function<'_, '_> {
     /// The tiles that a transfer goes through: one, or two in turn.
     fn staging(&mut self, dtype: DType, axes: &[Axis], staging: Staging) -> Result<Vec<TileName>> {
         let names: &[&str] = if staging.pipeline { &["ping", "pong"] } else { &["staging"] };
-        let named = (staging.chunk_rows > 0 || staging.chunk_cols > 0).then_some([staging.chunk_rows, staging.chunk_cols]);
+        let named =
+            (staging.chunk_rows > 0 || staging.chunk_cols > 0).then_some([staging.chunk_rows, staging.chunk_cols]);
         let bytes = if named.is_some() { i64::MAX } else { CHUNK_BYTES };
         let chunk = self.chunk(axes, named.unwrap_or_default(), dtype.size(), bytes, names.len() as i64);
         let tiles = names.iter().map(|name| self.temporary(name, dtype, chunk)).collect::<Result<Vec<_>>>()?;
