@@ -1,6 +1,7 @@
 //! The statements of a kernel, as data: what is lowered, fenced, checked and written.
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::{SmallVec, smallvec};
 
 use crate::ir::{DType, FaultKind, NotifyOp, Tensor, WaitCmp};
 
@@ -192,6 +193,26 @@ pub enum Stmt {
     Fence(Fence),
 }
 
+impl Stmt {
+    /// The blocks in it, as they stand.
+    pub fn blocks(&self) -> SmallVec<[&Block; 2]> {
+        match self {
+            Stmt::If { then, other, .. } => smallvec![then, other],
+            Stmt::For { body, .. } => smallvec![body],
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// The blocks in it, as they stand, to be changed.
+    pub fn blocks_mut(&mut self) -> SmallVec<[&mut Block; 2]> {
+        match self {
+            Stmt::If { then, other, .. } => smallvec![then, other],
+            Stmt::For { body, .. } => smallvec![body],
+            _ => SmallVec::new(),
+        }
+    }
+}
+
 /// What makes something that one unit did visible to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the line above each fence names its parts")]
@@ -207,7 +228,7 @@ pub enum Fence {
 }
 
 /// The units of a vector core that run beside each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pipe {
     /// Scalars.
     S,
