@@ -456,6 +456,14 @@ typedef enum pld_status {
    */
   PLD_ERR_IO = 42,
   /**
+   * What the transport needs is not on this machine: a library, a compiler, a card.
+   */
+  PLD_ERR_UNAVAILABLE = 43,
+  /**
+   * A function of a card's runtime failed: the message has its name and its error.
+   */
+  PLD_ERR_DEVICE = 44,
+  /**
    * A wait, a rendezvous or a launch did not end in time.
    */
   PLD_ERR_TIMEOUT = 60,

@@ -60,5 +60,19 @@ pub const CHAOS: Variable = Variable {
 pub const TRACE: Variable =
     Variable { name: "PLD_TRACE", default: "none", meaning: "file that gets a trace of what the ranks do" };
 
+/// Builds kernels.
+pub const CCEC: Variable = Variable {
+    name: "PLD_CCEC",
+    default: "ASCEND_HOME_PATH/bin/ccec",
+    meaning: "compiler of kernels for cards, with ld.lld beside it",
+};
+
+/// Keeps built kernels.
+pub const KERNEL_CACHE: Variable = Variable {
+    name: "PLD_KERNEL_CACHE",
+    default: "XDG_CACHE_HOME/pld, or HOME/.cache/pld",
+    meaning: "directory of built kernels",
+};
+
 /// All of them.
-pub const VARIABLES: &[Variable] = &[RANK, WORLD_SIZE, JOB, DIR, CHAOS, TRACE];
+pub const VARIABLES: &[Variable] = &[RANK, WORLD_SIZE, JOB, DIR, CHAOS, TRACE, CCEC, KERNEL_CACHE];

@@ -33,6 +33,10 @@ pub enum ErrorKind {
     NoSpace = 41,
     /// A system call failed.
     Io = 42,
+    /// What a transport needs is not on this machine: a library, a compiler, a card.
+    Unavailable = 43,
+    /// A function of a card's runtime failed.
+    Device = 44,
     // Other ranks.
     /// A wait, a rendezvous or a launch did not end in time.
     Timeout = 60,

@@ -39,6 +39,10 @@ pub enum pld_status {
     PLD_ERR_NO_SPACE = 41,
     /// A system call failed.
     PLD_ERR_IO = 42,
+    /// What the transport needs is not on this machine: a library, a compiler, a card.
+    PLD_ERR_UNAVAILABLE = 43,
+    /// A function of a card's runtime failed: the message has its name and its error.
+    PLD_ERR_DEVICE = 44,
     /// A wait, a rendezvous or a launch did not end in time.
     PLD_ERR_TIMEOUT = 60,
     /// A rank died or left.
@@ -77,6 +81,8 @@ fn kind(status: pld_status_t) -> Option<ErrorKind> {
         NoMemory,
         NoSpace,
         Io,
+        Unavailable,
+        Device,
         Timeout,
         PeerLost,
         Aborted,
@@ -107,6 +113,8 @@ fn texts(status: pld_status_t) -> (&'static CStr, &'static CStr) {
         NoMemory => (c"PLD_ERR_NO_MEMORY", c"out of memory"),
         NoSpace => (c"PLD_ERR_NO_SPACE", c"a window does not fit"),
         Io => (c"PLD_ERR_IO", c"a system call failed"),
+        Unavailable => (c"PLD_ERR_UNAVAILABLE", c"a library, a compiler or a card is missing"),
+        Device => (c"PLD_ERR_DEVICE", c"a function of a card's runtime failed"),
         Timeout => (c"PLD_ERR_TIMEOUT", c"not finished in time"),
         PeerLost => (c"PLD_ERR_PEER_LOST", c"a rank died or left"),
         Aborted => (c"PLD_ERR_ABORTED", c"aborted"),
@@ -174,6 +182,8 @@ mod tests {
             (PLD_ERR_NO_MEMORY, NoMemory),
             (PLD_ERR_NO_SPACE, NoSpace),
             (PLD_ERR_IO, Io),
+            (PLD_ERR_UNAVAILABLE, Unavailable),
+            (PLD_ERR_DEVICE, Device),
             (PLD_ERR_TIMEOUT, Timeout),
             (PLD_ERR_PEER_LOST, PeerLost),
             (PLD_ERR_ABORTED, Aborted),

@@ -8,9 +8,11 @@
 //! or with an error on every rank that is still there, with the same text. After an error that is not about a lost
 //! rank the transport can go on: the failed call counts as done, and a rank that comes to it later gets its error too.
 
+pub mod hccl;
 pub mod shm;
 mod space;
 pub mod thread;
+mod wire;
 
 use std::ops::Range;
 use std::time::Instant;
@@ -30,12 +32,12 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// The transports by name, and for each whether it can be used here: an error says why not.
 pub fn availability() -> Vec<(&'static str, Result<()>)> {
-    vec![("thread", Ok(())), ("shm", shm::check_available())]
+    vec![("thread", Ok(())), ("shm", shm::check_available()), ("hccl", hccl::check_available())]
 }
 
 /// What every transport can do.
 pub trait Transport: Send + Sync {
-    /// Its name: `thread`, `shm`.
+    /// Its name: `thread`, `shm`, `hccl`.
     fn name(&self) -> &'static str;
 
     /// Number of ranks of the world.
@@ -58,6 +60,11 @@ pub trait Transport: Send + Sync {
     /// Says that this process's ranks take no further part, so that their end is no loss to the others. Local, never
     /// blocks, idempotent; dropping the transport does it too.
     fn leave(&self);
+
+    /// The cards of this process's ranks, where ranks have cards.
+    fn cards(&self) -> Option<&hccl::Cards> {
+        None
+    }
 }
 
 /// Symmetric memory: rank `r`'s part begins at `base + r * stride`. Unmapped when dropped.

@@ -1,8 +1,10 @@
-//! Tests of the transports: one suite that all pass, and for `shm` everything that can go wrong between processes.
+//! Tests of the transports: one suite that all pass, and for `shm` everything that can go wrong
+//! between processes, for `hccl` what cards do.
 
 mod bootstrap;
 mod conformance;
 mod deaths;
+mod hccl;
 mod ranks;
 mod space;
 
@@ -11,7 +13,8 @@ use ranks::Scenario;
 /// All scenarios by name.
 fn scenario(name: &str) -> Scenario {
     let tables = [bootstrap::SCENARIOS, conformance::SCENARIOS, deaths::SCENARIOS, space::SCENARIOS];
-    let found = tables.into_iter().flatten().find(|(candidate, _)| *candidate == name);
+    let tables = tables.iter().chain(hccl::SCENARIOS);
+    let found = tables.copied().flatten().find(|(candidate, _)| *candidate == name);
     found.unwrap_or_else(|| panic!("no scenario {name}")).1
 }
 

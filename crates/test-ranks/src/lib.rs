@@ -75,6 +75,16 @@ impl Job {
         job
     }
 
+    /// Where its processes leave files; removed with it.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Number of processes that were started.
+    pub fn seats(&self) -> usize {
+        self.children.len()
+    }
+
     /// Where the ranks' sockets are.
     pub fn meeting_place(&self) -> PathBuf {
         self.home.join("meet")

@@ -12,8 +12,8 @@ use super::channel::{Channel, Kind, Message, Operation, Received, wait};
 use super::liveness::{Beacon, Roster, left_file};
 use super::place::{Connect, Listen, Place, check_user};
 use super::star::{GRACE, Part, Parts, Star, ended, timeout};
-use super::wire::{Put, Reader, decode_error};
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::wire::{Put, Reader, decode_error};
 
 /// Of the messages between ranks. The first two numbers of [`Hello`] and the layout of a message's tag never change.
 const PROTOCOL: u32 = 1;

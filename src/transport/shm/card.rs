@@ -11,9 +11,9 @@ use rustix::process::geteuid;
 use super::AllGather;
 use super::launcher::{directory, socket_name};
 use super::place::Place;
-use super::wire::{Put, Reader, decode_error, encode_error};
 use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::wire::{Put, Reader, decode_error, encode_error};
 
 /// Size of a card: that of a path of the kernel's limit would be too much for some engines' stores.
 const SIZE: usize = 1024;

@@ -11,10 +11,10 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use super::channel::Operation;
 use super::liveness::Roster;
 use super::star::{Part, Star};
-use super::wire::{Put, Reader};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Memory;
 use crate::transport::space::{self, Limit, Scope};
+use crate::transport::wire::{Put, Reader};
 
 /// Mappings up to this size are faulted in when they are made, so that first launches run at full speed.
 const POPULATE: usize = 64 << 20;

@@ -9,7 +9,6 @@ mod liveness;
 mod memory;
 mod place;
 mod star;
-mod wire;
 
 use std::fmt;
 use std::ops::Range;

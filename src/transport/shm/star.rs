@@ -12,8 +12,8 @@ use rustix::process::{Resource, getrlimit};
 
 use super::channel::{Channel, Kind, Message, Operation, Received, Tag, Unsent, wait};
 use super::liveness::Roster;
-use super::wire::{Put, Reader, decode_error, encode_error};
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::wire::{Put, Reader, decode_error, encode_error};
 
 /// How long a rank that gives up waits for rank 0's verdict.
 pub const GRACE: Duration = Duration::from_millis(500);

@@ -37,6 +37,8 @@ enum class [[nodiscard]] Status : pld_status_t{
     no_memory = PLD_ERR_NO_MEMORY,
     no_space = PLD_ERR_NO_SPACE,
     io = PLD_ERR_IO,
+    unavailable = PLD_ERR_UNAVAILABLE,
+    device = PLD_ERR_DEVICE,
     timeout = PLD_ERR_TIMEOUT,
     peer_lost = PLD_ERR_PEER_LOST,
     aborted = PLD_ERR_ABORTED,

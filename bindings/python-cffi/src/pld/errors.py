@@ -102,6 +102,14 @@ class SystemCallError(Error):
     """A system call failed."""
 
 
+class Unavailable(Error):
+    """What the transport needs is not on this machine: a library, a compiler, a card."""
+
+
+class DeviceError(Error):
+    """A function of a card's runtime failed: the message has its name and its error."""
+
+
 class Timeout(Error, TimeoutError):
     """A wait, a rendezvous or a launch did not end in time."""
 
@@ -149,6 +157,8 @@ _CLASSES: Dict[str, Type[Error]] = {
     "PLD_ERR_NO_MEMORY": NoMemory,
     "PLD_ERR_NO_SPACE": NoSpace,
     "PLD_ERR_IO": SystemCallError,
+    "PLD_ERR_UNAVAILABLE": Unavailable,
+    "PLD_ERR_DEVICE": DeviceError,
     "PLD_ERR_TIMEOUT": Timeout,
     "PLD_ERR_PEER_LOST": PeerLost,
     "PLD_ERR_ABORTED": Aborted,

@@ -7,13 +7,13 @@ use pld as _;
 use pld_abi_check as _;
 
 mod bindings {
-    include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
+    include!(concat!(env!("OUT_DIR"), "/pld_bindings.rs"));
 }
 
 mod comparison {
     use crate::bindings::*;
 
-    include!(concat!(env!("OUT_DIR"), "/test.rs"));
+    include!(concat!(env!("OUT_DIR"), "/pld_test.rs"));
 
     #[test]
     fn header_and_library_agree() {

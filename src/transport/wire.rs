@@ -63,13 +63,15 @@ fn truncated() -> Error {
 }
 
 /// The kinds that a transport reports to other ranks.
-const KINDS: [ErrorKind; 9] = [
+const KINDS: [ErrorKind; 11] = [
     ErrorKind::InvalidArgument,
     ErrorKind::InvalidState,
     ErrorKind::Unsupported,
     ErrorKind::NoMemory,
     ErrorKind::NoSpace,
     ErrorKind::Io,
+    ErrorKind::Unavailable,
+    ErrorKind::Device,
     ErrorKind::Timeout,
     ErrorKind::PeerLost,
     ErrorKind::Mismatch,
