@@ -1,6 +1,11 @@
 //! Kernels for NPUs: every program that the repository has becomes kernels of every target.
 
+#[path = "../support/choices.rs"]
+mod choices;
+mod fences;
 mod programs;
+#[path = "../support/text.rs"]
+mod text;
 
 use pld::codegen::pto::{Options, Target};
 

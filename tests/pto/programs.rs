@@ -1,5 +1,6 @@
 //! The programs of the repository, and their kernels.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use pld::codegen::pto::{Module, Options, emit};
@@ -7,7 +8,7 @@ use pld::error::Result;
 use pld::ir::Program;
 use pld::ir::parse::parse;
 use pld::passes::expand_collectives::{self, expand_collectives};
-use pld::passes::plan_windows::plan_windows;
+use pld::passes::plan_windows::{Layout, plan_windows};
 use pld::verify::verify;
 
 /// The name and the text of every program in files.
@@ -35,9 +36,15 @@ pub fn parsed(text: &str, nranks: u32) -> Option<Program> {
 
 /// Its kernels.
 pub fn emitted(program: &Program, options: &Options) -> Result<Module> {
+    let (program, layout) = prepared(program, options)?;
+    emit(&program, &layout, options)
+}
+
+/// The program without collectives, and the places of its windows.
+pub fn prepared<'p>(program: &'p Program, options: &Options) -> Result<(Cow<'p, Program>, Layout)> {
     let target =
         expand_collectives::Target { checked: options.checked, ..expand_collectives::Target::new(options.nranks) };
     let program = expand_collectives(program, &target)?;
     let layout = plan_windows(&program, options.nranks)?;
-    emit(&program, &layout, options)
+    Ok((program, layout))
 }

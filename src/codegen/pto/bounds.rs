@@ -89,23 +89,16 @@ impl Function<'_, '_> {
             }
             // Compared without sign, so that a negative number is too large. Once the extent is known to fit, the
             // difference cannot overflow, as offset + extent might.
-            let mut wrong = if extent.size == Size::Const(1) {
-                beyond(&offset.size, ">=", &bound.size)
-            } else {
-                let last = bound.size.sub(&extent.size);
-                let overruns = beyond(&offset.size, ">", &last);
-                if fits(extent.range) {
-                    overruns
-                } else {
-                    Expr::compound(format!("{} || {}", beyond(&extent.size, ">", &bound.size).text, overruns.text))
-                }
+            let overruns = beyond(&offset.size, ">", &bound.size.sub(&extent.size));
+            let mut wrong = match () {
+                _ if extent.size == Size::Const(1) => beyond(&offset.size, ">=", &bound.size),
+                _ if offset.size == Size::Const(0) => beyond(&extent.size, ">", &bound.size),
+                _ if fits(extent.range) => overruns,
+                _ => Expr::compound(format!("{} || {}", beyond(&extent.size, ">", &bound.size).text, overruns.text)),
             };
-            if extents.iter().any(|extent| extent.range.min <= 0) {
-                let sizes: Vec<Expr> = extents.iter().map(|extent| extent.size.expr()).collect();
-                let least = sizes
-                    .iter()
-                    .skip(1)
-                    .fold(sizes[0].clone(), |least, size| Expr::call("pld::min<int64_t>", [&least, size]));
+            let may_be_empty = extents.iter().filter(|extent| extent.range.min <= 0).map(|extent| extent.size.expr());
+            let least = may_be_empty.reduce(|least, size| Expr::call("pld::min<int64_t>", [&least, &size]));
+            if let Some(least) = least {
                 wrong = Expr::compound(format!("{} != 0 && {}", least.as_operand(), wrong.as_operand()));
             }
             let site = self.site();

@@ -88,7 +88,10 @@ impl Function<'_, '_> {
         self.counted_loop(name, &Size::Const(0), &axis.count, &step, false, |f, index| {
             let index = Size::wide(index);
             let [a, b] = [0, 1].map(|side| behind[side].add(&index.mul(&axis.strides[side])));
-            let count = f.named(&format!("{name}s"), axis.count.sub(&index).min(&step));
+            let count = match most {
+                1 => Size::Const(1),
+                _ => f.named(&format!("{name}s"), axis.count.sub(&index).min(&step)),
+            };
             body(f, Some(Axis { count, most: Some(most), strides: axis.strides.clone() }), [a, b])
         })
     }

@@ -144,7 +144,10 @@ impl Size {
             (Size::Const(a), Size::Const(b)) => Size::Const(a.wrapping_add(*b)),
             (a, Size::Const(0)) | (Size::Const(0), a) => a.clone(),
             (a, Size::Const(b)) if *b < 0 && *b != i64::MIN => a.minus(&Size::Const(-b)),
-            (a, b) => Size::wide(sum(&a.widened(), "+", &b.widened())),
+            (a, b) => {
+                let (a, b) = (a.widened(), b.widened());
+                Size::wide(Expr::compound(format!("{} + {}", term(&a, &["+", "-"]), term(&b, &["+"]))))
+            }
         }
     }
 
@@ -159,7 +162,8 @@ impl Size {
     }
 
     fn minus(&self, other: &Size) -> Size {
-        Size::wide(Expr::compound(format!("{} - {}", term(&self.widened()), other.widened().as_operand())))
+        let (a, b) = (self.widened(), other.widened());
+        Size::wide(Expr::compound(format!("{} - {}", term(&a, &["+", "-"]), term(&b, &[]))))
     }
 
     /// The product.
@@ -182,20 +186,15 @@ impl Size {
     }
 }
 
-/// A sum of two expressions, without parentheses that it does not need.
-fn sum(a: &Expr, op: &str, b: &Expr) -> Expr {
-    Expr::compound(format!("{} {op} {}", term(a), term(b)))
-}
-
-/// An expression as a term of a sum: products need no parentheses.
-fn term(expr: &Expr) -> String {
-    let is_product = || {
-        let mut depth = 0;
-        expr.text.split(' ').all(|word| {
-            let top = depth == 0;
-            depth += word.matches('(').count() as i32 - word.matches(')').count() as i32;
-            !top || !matches!(word, "+" | "-" | "%" | "/" | "?" | "<" | "==" | "!=" | ">" | "<=" | ">=" | "&&" | "||")
-        }) && !expr.text.starts_with('-')
-    };
-    if expr.is_operand || is_product() { expr.text.clone() } else { expr.as_operand() }
+/// An expression as a term of a sum, without parentheses that it does not need: those of products, and of sums of the
+/// `open` operators.
+fn term(expr: &Expr, open: &[&str]) -> String {
+    let mut depth = 0;
+    let is_open = expr.text.split(' ').all(|word| {
+        let is_inside =
+            depth > 0 || word.contains(|c: char| c.is_alphanumeric() || "()<>[]".contains(c) && word.len() > 1);
+        depth += word.matches(['(', '[', '{']).count() as i32 - word.matches([')', ']', '}']).count() as i32;
+        is_inside || word == "*" || open.contains(&word)
+    });
+    if is_open && !expr.text.starts_with('-') { expr.text.clone() } else { expr.as_operand() }
 }

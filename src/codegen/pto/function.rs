@@ -8,7 +8,7 @@ use crate::ir::op::TileOrScalar;
 use crate::ir::{Array, Atomic, Block, DType, FaultKind, Op, OpKind, Program, Scalar, Task, Tensor, Tile, Var};
 
 use super::expr::Size;
-use super::kernel::{self, Body, Expr, Slot, SlotData, Stmt, TileName};
+use super::kernel::{self, Body, Expr, SlotData, Stmt, TileName};
 use super::memory::Base;
 use super::names::Names;
 use super::plan_tiles::{BLOCK, Extent, TilePlan, too_large};
@@ -34,6 +34,8 @@ pub struct Function<'u, 'p> {
     pub code: kernel::Block,
     pub names: Names,
     pub scalars: HashMap<Scalar, Value>,
+    /// For parameters that may be the same memory as earlier ones: the first of them.
+    pub aliases: HashMap<Tensor, Tensor>,
     /// Where tensors begin.
     pub bases: HashMap<Tensor, Base>,
     pub vars: HashMap<Var, Expr>,
@@ -120,7 +122,7 @@ impl<'p> Function<'_, 'p> {
             let at = *begin.get_or_insert(self.code.len());
             self.lower_op(op)?;
             if !self.unit.text.is_inline(op) {
-                if is_shown(&program.ops[op].kind) {
+                if is_shown(&program.ops[op].kind) && at < self.code.len() {
                     let (text, place) = (self.unit.text.op(op), program.place(program.ops[op].loc));
                     self.code.insert(at, Stmt::Op { text, place });
                 }

@@ -1,6 +1,7 @@
 //! The statements of a kernel, as data: what is lowered, fenced, checked and written.
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::{SmallVec, smallvec};
 
 use crate::ir::{DType, FaultKind, NotifyOp, Tensor, WaitCmp};
 
@@ -68,7 +69,7 @@ pub enum Type {
 /// The memory behind an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Memory {
-    /// The parameter of the entry, or the window, that it belongs to.
+    /// The parameter of the entry that it belongs to: of those that may be the same memory, the first.
     pub root: Tensor,
     /// It may be another rank's.
     pub remote: bool,
@@ -81,8 +82,20 @@ pub struct Element {
     pub memory: Memory,
     /// Element type.
     pub dtype: DType,
-    /// Address of the element, a pointer to its type.
-    pub address: Expr,
+    /// A pointer to elements.
+    pub base: Expr,
+    /// Which of them it is.
+    pub index: Expr,
+}
+
+impl Element {
+    /// Its address.
+    pub fn address(&self) -> Expr {
+        match self.index.as_number() {
+            Some(0) => self.base.clone(),
+            _ => Expr::compound(format!("{} + {}", self.base.text, self.index.text)),
+        }
+    }
 }
 
 /// A region of global memory that has been given a name: a `GlobalTensor`.
@@ -116,6 +129,7 @@ pub enum Operand {
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the line above each statement names its parts")]
 pub enum Stmt {
     /// The op of the program that the next statements come from, and its place.
     Op {
@@ -179,8 +193,29 @@ pub enum Stmt {
     Fence(Fence),
 }
 
+impl Stmt {
+    /// The blocks in it, as they stand.
+    pub fn blocks(&self) -> SmallVec<[&Block; 2]> {
+        match self {
+            Stmt::If { then, other, .. } => smallvec![then, other],
+            Stmt::For { body, .. } => smallvec![body],
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// The blocks in it, as they stand, to be changed.
+    pub fn blocks_mut(&mut self) -> SmallVec<[&mut Block; 2]> {
+        match self {
+            Stmt::If { then, other, .. } => smallvec![then, other],
+            Stmt::For { body, .. } => smallvec![body],
+            _ => SmallVec::new(),
+        }
+    }
+}
+
 /// What makes something that one unit did visible to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the line above each fence names its parts")]
 pub enum Fence {
     /// `pipe_barrier(pipe)`: what is behind waits for what the pipe has before it.
     Barrier(Pipe),
@@ -193,7 +228,7 @@ pub enum Fence {
 }
 
 /// The units of a vector core that run beside each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pipe {
     /// Scalars.
     S,

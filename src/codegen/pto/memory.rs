@@ -44,12 +44,8 @@ impl Function<'_, '_> {
 
     /// The memory that a tensor is part of.
     pub fn memory(&self, tensor: Tensor, peer: Option<&Size>) -> Memory {
-        Memory { root: self.program().root(tensor), remote: peer.is_some() }
-    }
-
-    /// The tensor is symmetric memory.
-    pub fn is_window(&self, tensor: Tensor) -> bool {
-        self.program().is_window(tensor)
+        let root = self.program().root(tensor);
+        Memory { root: self.aliases.get(&root).copied().unwrap_or(root), remote: peer.is_some() }
     }
 
     /// The values of the extents of a tensor.
@@ -83,12 +79,13 @@ impl Function<'_, '_> {
         (constant, variable)
     }
 
-    /// Address of the part of a tensor that begins at `at`; of `peer`'s copy, or of this rank's.
-    pub fn address(&mut self, tensor: Tensor, peer: Option<&Size>, at: &[Size]) -> Expr {
+    /// Where the part of a tensor begins that is at `at`, of `peer`'s copy or of this rank's: a pointer, and elements behind
+    /// it.
+    pub fn place(&mut self, tensor: Tensor, peer: Option<&Size>, at: &[Size]) -> (Expr, Size) {
         let base = self.base(tensor);
         let (constant, variable) = self.offset(&base, tensor, at);
         let dtype = self.program().tensors[tensor].dtype;
-        let (start, elements) = match base.start {
+        match base.start {
             Start::Pointer(name) => (Expr::operand(name), variable.add(&Size::Const(constant))),
             Start::Window(at) => {
                 let bytes = constant.wrapping_mul(dtype.size());
@@ -101,11 +98,13 @@ impl Function<'_, '_> {
                 };
                 (window, variable)
             }
-        };
-        match elements {
-            Size::Const(0) => start,
-            elements => Expr::compound(Size::wide(start).add(&elements).expr().text),
         }
+    }
+
+    /// Address of the part of a tensor that begins at `at`; of `peer`'s copy, or of this rank's.
+    pub fn address(&mut self, tensor: Tensor, peer: Option<&Size>, at: &[Size]) -> Expr {
+        let (base, elements) = self.place(tensor, peer, at);
+        Size::wide(base).add(&elements).expr()
     }
 
     /// Defines a slice. Its place is checked where it is made, so that its elements need be checked against it only.
@@ -140,8 +139,9 @@ impl Function<'_, '_> {
         let ones: Indices = at.iter().map(|_| Index::ONE).collect();
         self.check_region(0, tensor, &at, &ones);
         let at: Sizes = at.into_iter().map(|index| index.size).collect();
-        let address = self.address(tensor, peer, &at);
-        Element { memory: self.memory(tensor, peer), dtype: self.program().tensors[tensor].dtype, address }
+        let (base, index) = self.place(tensor, peer, &at);
+        let dtype = self.program().tensors[tensor].dtype;
+        Element { memory: self.memory(tensor, peer), dtype, base, index: index.expr() }
     }
 
     pub fn read(&mut self, dst: Scalar, src: Tensor, at: &[Scalar]) {
@@ -168,7 +168,7 @@ impl Function<'_, '_> {
         self.push(Stmt::Compute { instruction: "pld::scalar::fill", unit: Pipe::S, dst, operands, flag: None });
         let view = View { name: self.names.take("element"), memory: to.memory };
         let one = || [1; VIEW_DIMS].map(Expr::number);
-        let (address, shape, strides) = (to.address, one(), one());
+        let (address, shape, strides) = (to.address(), one(), one());
         self.push(Stmt::View { view: view.clone(), dtype, address, shape, strides });
         self.push(Stmt::Store { to: view, tile, add: false });
         Ok(())

@@ -5,6 +5,9 @@
 //! and other ranks are reached through the `CommContext` of a window's domain. What is the same in every kernel stands in
 //! `pld_kernel.hpp`.
 
+pub mod check_fences;
+pub mod effects;
+pub mod fences;
 pub mod kernel;
 pub mod target;
 
@@ -35,6 +38,8 @@ use crate::passes::plan_windows::Layout;
 use crate::verify::domains::DomainId;
 
 pub use target::Target;
+
+use kernel::Body;
 
 /// What kernels are made for.
 #[derive(Clone, Copy, Debug)]
@@ -103,4 +108,10 @@ const HEADER: (&str, &str) = ("pld_kernel.hpp", include_str!("pld_kernel.hpp"));
 /// Errors: `Unsupported` where the target cannot do what a task asks, with what it can do instead.
 pub fn emit(program: &Program, layout: &Layout, options: &Options) -> Result<Module> {
     unit::Unit::new(program, layout, options)?.emit()
+}
+
+/// The kernels that [`emit`] writes down, as statements: name and body.
+pub fn bodies(program: &Program, layout: &Layout, options: &Options) -> Result<Vec<(String, Body)>> {
+    let lowered = unit::Unit::new(program, layout, options)?.lower()?;
+    Ok(lowered.into_iter().map(|kernel| (kernel.kernel.name, kernel.body)).collect())
 }

@@ -44,6 +44,21 @@ AICORE inline __gm__ T *own(__gm__ CommContext *ctx, int64_t bytes)
 template <typename T>
 using Region = pto::GlobalTensor<T, pto::Shape<>, pto::Stride<>>;
 
+/// Elements one behind the other.
+template <typename T>
+AICORE inline Region<T> row(__gm__ T *address, int64_t cols)
+{
+    return Region<T>(address, {1, 1, 1, 1, cols}, {cols, cols, cols, cols, 1});
+}
+
+/// Rows, so many elements apart.
+template <typename T>
+AICORE inline Region<T> rows(__gm__ T *address, int64_t count, int64_t cols, int64_t stride)
+{
+    const int64_t all = count * stride;
+    return Region<T>(address, {1, 1, 1, count, cols}, {all, all, all, stride, 1});
+}
+
 /// Columns of a tile, rounded up to whole blocks of 32 bytes.
 template <typename T>
 constexpr int padded(int cols)

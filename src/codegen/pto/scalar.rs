@@ -138,8 +138,8 @@ impl Function<'_, '_> {
                     true => self.int_as(side, ty).into(),
                     false => float(self.value_as(side, ty)),
                 });
-                let [a, b] = [&then, &other].map(|side| side.expr.as_operand());
-                let expr = Expr::compound(format!("{} ? {a} : {b}", cond.as_operand()));
+                let cond = if cond.text.contains('?') { cond.as_operand() } else { cond.text };
+                let expr = Expr::compound(format!("{cond} ? {} : {}", then.expr.text, other.expr.text));
                 Value { expr, is_narrow: then.is_narrow && other.is_narrow }
             }
             Formula::Rank(window) => {
@@ -184,13 +184,20 @@ impl Function<'_, '_> {
             let expr = Expr::call(format!("pld::{function}<{name}>"), [&a.expr(), &b.expr()]);
             Size::Value { expr, is_narrow: ty == ScalarType::I32 }
         };
-        if let (Size::Const(x), Size::Const(y), Add | Sub | Mul) = (a, b, op) {
+        if let (&Size::Const(x), &Size::Const(y)) = (a, b) {
             let value = match op {
-                Add => x.wrapping_add(*y),
-                Sub => x.wrapping_sub(*y),
-                _ => x.wrapping_mul(*y),
+                Add => Some(x.wrapping_add(y)),
+                Sub => Some(x.wrapping_sub(y)),
+                Mul => Some(x.wrapping_mul(y)),
+                Div => x.checked_div(y),
+                Rem => x.checked_rem(y),
+                Min => Some(x.min(y)),
+                Max => Some(x.max(y)),
+                _ => None,
             };
-            return Size::Const(if ty == ScalarType::I32 { i64::from(value as i32) } else { value });
+            if let Some(value) = value {
+                return Size::Const(if ty == ScalarType::I32 { i64::from(value as i32) } else { value });
+            }
         }
         // Arithmetic of 64 bits needs an operand of 64 bits.
         let (left, right) = (a.expr(), b.expr());

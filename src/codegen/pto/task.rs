@@ -7,6 +7,8 @@ use crate::codegen::versions::Version;
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, DType, Dim, Op, OpKind, Predicate, ScalarType, Task};
 
+use crate::passes::task_graph::aliases;
+
 use super::KernelParam;
 use super::expr::Size;
 use super::function::{Function, Value};
@@ -30,7 +32,9 @@ pub struct Param {
 
 impl<'u, 'p> Function<'u, 'p> {
     pub fn new(unit: &'u mut Unit<'p>, version: Version, op: Op, task: Task) -> Self {
+        let entry = unit.versions.get(version).entry;
         Self {
+            aliases: aliases(unit.program, entry),
             unit,
             version,
             op,

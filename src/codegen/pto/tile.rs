@@ -11,6 +11,9 @@ use super::plan_tiles::Extent;
 use super::region::{Axis, Part, Side, VIEW_DIMS};
 use super::target::{Conversion, Round, Way};
 
+/// What the vector unit works on at once.
+const VECTOR_BYTES: i64 = 256;
+
 /// A tile with what is known of it.
 #[derive(Clone, Debug)]
 pub struct TileValue {
@@ -287,7 +290,8 @@ impl Function<'_, '_> {
             (ReduceOp::Max, ReduceAxis::Col) => "TCOLMAX",
         };
         if axis == ReduceAxis::Row {
-            operands.push(Operand::Scratch(self.tile_like("scratch", src.dtype, src)?.name));
+            let extent = row_scratch(op, src);
+            operands.push(Operand::Scratch(self.temporary_tile("scratch", src.dtype, extent)?));
         }
         self.compute(instruction, Pipe::V, dst, operands);
         Ok(())
@@ -296,6 +300,14 @@ impl Function<'_, '_> {
     fn compute(&mut self, instruction: &'static str, unit: Pipe, dst: &TileValue, operands: Vec<Operand>) {
         self.push(Stmt::Compute { instruction, unit, dst: dst.name.clone(), operands, flag: None });
     }
+}
+
+/// What the reduction of rows needs besides: a sum adds the vectors of a row in pairs, a maximum keeps one.
+fn row_scratch(op: ReduceOp, src: &TileValue) -> Extent {
+    let vector = VECTOR_BYTES / src.dtype.size();
+    let vectors = (src.extent.cols + vector - 1) / vector;
+    let kept = if op == ReduceOp::Sum { (vectors + 1) / 2 } else { 1 };
+    Extent { cols: src.extent.cols.min(kept * vector), ..src.extent }
 }
 
 /// What combines two tiles, a tile and a scalar, and either of them by the scalar unit.

@@ -11,10 +11,22 @@ use crate::passes::plan_windows::Layout;
 use crate::verify::domains::Domains;
 use crate::verify::range::Ranges;
 
+use super::effects::Rules;
 use super::function::Function;
+use super::kernel::Body;
 use super::names::Names;
+use super::task::Param;
 use super::write::Writer;
-use super::{HEADER, Kernel, Module, Options};
+use super::{HEADER, Kernel, Module, Options, check_fences, fences};
+
+/// A kernel that only has to be written down.
+pub struct Lowered {
+    pub kernel: Kernel,
+    /// The task and its entry.
+    pub what: String,
+    pub params: Vec<Param>,
+    pub body: Body,
+}
 
 /// The emission of one program.
 pub struct Unit<'p> {
@@ -45,19 +57,13 @@ impl<'p> Unit<'p> {
     }
 
     pub fn emit(mut self) -> Result<Module> {
-        let program = self.program;
-        let mut writer = Writer::new(program, self.options);
-        let mut names = Names::default();
+        let mut writer = Writer::new(self.program, self.options);
         let mut kernels = Vec::new();
-        for (version, op, task) in self.tasks() {
-            let entry = &program.entries[self.versions.get(version).entry];
-            let name = names.take(&format!("{}_{}", entry.name, program.tasks[task].name));
-            let site = self.sites.number(op, Some(task));
-            let (params, body) = Function::new(&mut self, version, op, task).lower()?;
-            writer.kernel(&name, &format!("{} of {}", program.tasks[task].name, entry.name), &params, &body);
-            let params = params.into_iter().map(|param| param.kind).collect();
-            kernels.push(Kernel { name, version, op, params, site });
+        for Lowered { kernel, what, params, body } in self.lower()? {
+            writer.kernel(&kernel.name, &what, &params, &body);
+            kernels.push(kernel);
         }
+        let program = self.program;
         Ok(Module {
             file: format!("{}.cpp", program.name),
             source: writer.finish(),
@@ -65,6 +71,26 @@ impl<'p> Unit<'p> {
             kernels,
             sites: self.sites.finish(program, self.known),
         })
+    }
+
+    /// The kernels as statements, with their fences.
+    pub fn lower(&mut self) -> Result<Vec<Lowered>> {
+        let program = self.program;
+        let rules = Rules { program, target: self.options.target };
+        let mut names = Names::default();
+        let tasks = self.tasks();
+        let lower = |(version, op, task)| {
+            let entry = &program.entries[self.versions.get(version).entry];
+            let name = names.take(&format!("{}_{}", entry.name, program.tasks[task].name));
+            let what = format!("{} of {}", program.tasks[task].name, entry.name);
+            let site = self.sites.number(op, Some(task));
+            let (params, mut body) = Function::new(self, version, op, task).lower()?;
+            fences::insert(&mut body, &rules);
+            check_fences::check(&name, &body, &rules)?;
+            let kinds = params.iter().map(|param| param.kind).collect();
+            Ok(Lowered { kernel: Kernel { name, version, op, params: kinds, site }, what, params, body })
+        };
+        tasks.into_iter().map(lower).collect()
     }
 
     /// The tasks that run on the device, with each version of their entry.

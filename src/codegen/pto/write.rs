@@ -15,6 +15,8 @@ const LINE_WIDTH: usize = 120;
 /// The file in the making.
 pub struct Writer {
     text: String,
+    /// The functions that a simulated device calls.
+    simulated: String,
     checked: bool,
 }
 
@@ -29,11 +31,12 @@ impl Writer {
             if *checked { "" } else { ", unchecked" },
             HEADER.0
         );
-        Self { text, checked: *checked }
+        Self { text, simulated: String::new(), checked: *checked }
     }
 
     pub fn finish(self) -> String {
-        self.text
+        let simulated = self.simulated;
+        self.text + &format!("\n#ifdef __CPU_SIM\n// What a simulated device calls.\n{simulated}\n#endif\n")
     }
 
     /// Adds a kernel.
@@ -59,9 +62,9 @@ impl Writer {
         });
         let args: Vec<String> = args.collect();
         let _ = writeln!(
-            self.text,
-            "\n#ifdef __CPU_SIM\nextern \"C\" void {name}_sim(const uint64_t *args, uint32_t block)\n{{\n    \
-             pto::cpu_sim::set_execution_context(block, 0, 1);\n    {name}(\n        {});\n}}\n#endif",
+            self.simulated,
+            "\nextern \"C\" void {name}_sim(const uint64_t *args, uint32_t block)\n{{\n    \
+             pto::cpu_sim::set_execution_context(block, 0, 1);\n    {name}(\n        {});\n}}",
             args.join(",\n        ")
         );
     }
@@ -115,7 +118,7 @@ impl Statements<'_> {
                 self.line("}");
             }
             Stmt::For { index, first, end, advance, body } => {
-                let (first, end, advance) = (&first.text, &end.as_operand(), &advance.text);
+                let (first, end, advance) = (&first.text, &end.text, &advance.text);
                 self.line(format!("for (int64_t {index} = {first}; {index} < {end}; {advance}) {{"));
                 self.inner(body);
                 self.line("}");
@@ -127,17 +130,13 @@ impl Statements<'_> {
                 self.line("}");
             }
             Stmt::Fault { kind, site, dim, operand, offsets, extents } => {
-                let (offsets, extents) = (list(offsets), list(extents));
-                let kind = fault_name(*kind);
-                self.line(format!(
-                    "pld::fail(stop, reports, {{pld::{kind}, {site}, {dim}, {operand}, {{{offsets}}}, {{{extents}}}}});"
-                ));
+                let (kind, offsets, extents) = (fault_name(*kind), list(offsets), list(extents));
+                let fault = format!("{{pld::{kind}, {site}, {dim}, {operand}, {{{offsets}}}, {{{extents}}}}}");
+                self.call("pld::fail(", &["stop", "reports", &fault], ");");
                 self.line("return;");
             }
             Stmt::View { view, dtype, address, shape, strides } => {
-                let (ty, name, address) = (cpp_type(*dtype), &view.name, &address.text);
-                let (shape, strides) = (list(shape), list(strides));
-                self.line(format!("pld::Region<{ty}> {name}({address}, {{{shape}}}, {{{strides}}});"));
+                self.view(&view.name, *dtype, &address.text, shape, strides);
             }
             Stmt::Tile { tile, dtype, rows, cols, offset, resized } => {
                 self.tile(tile, *dtype, [rows, cols], offset, *resized);
@@ -172,14 +171,15 @@ impl Statements<'_> {
             }
             Stmt::Wait { cell, expected, cmp, site } => {
                 let cmp = if *cmp == WaitCmp::Eq { "EQ" } else { "GE" };
-                let (expected, cell_text) = (&expected.text, &cell.address.text);
+                let (expected, cmp) = (&expected.text, format!("WaitCmp::{cmp}"));
                 if self.checked {
-                    let wait = format!("pld::wait(stop, reports, {site}, {cell_text}, {expected}, WaitCmp::{cmp})");
-                    self.line(format!("if (!{wait}) {{"));
+                    let (site, address) = (site.to_string(), cell.address().text);
+                    let args = ["stop", "reports", &site, &address, expected, &cmp];
+                    self.call("if (!pld::wait(", &args, ")) {");
                     self.line("    return;");
                     self.line("}");
                 } else {
-                    self.on_cell(cell, &format!("TWAIT(cell, {expected}, WaitCmp::{cmp});"));
+                    self.on_cell(cell, &format!("TWAIT(cell, {expected}, {cmp});"));
                 }
             }
             Stmt::Fence(fence) => self.fence(fence),
@@ -216,10 +216,45 @@ impl Statements<'_> {
         self.line(format!("TASSIGN({name}, {address});"));
     }
 
+    /// A region: as a row, as rows, or with all its dimensions.
+    fn view(&mut self, name: &str, dtype: DType, address: &str, shape: &[Expr; 5], strides: &[Expr; 5]) {
+        let [.., rows, cols] = shape.each_ref().map(|expr| expr.text.as_str());
+        let dims = shape.iter().position(|extent| extent.text != "1").map_or(1, |outermost| shape.len() - outermost);
+        match dims {
+            _ if strides[4].text != "1" || dims > 2 => {
+                let (shape, strides) = (format!("{{{}}}", list(shape)), format!("{{{}}}", list(strides)));
+                self.call(&format!("pld::Region<{}> {name}(", cpp_type(dtype)), &[address, &shape, &strides], ");");
+            }
+            1 => self.call(&format!("auto {name} = pld::row("), &[address, cols], ");"),
+            _ => {
+                let args = [address, rows, cols, &strides[3].text];
+                self.call(&format!("auto {name} = pld::rows("), &args, ");");
+            }
+        }
+    }
+
+    /// A call, on more lines than one if it is long.
+    fn call(&mut self, begin: &str, args: &[&str], end: &str) {
+        let all = args.join(", ");
+        let room = LINE_WIDTH - 4 * self.indent;
+        if begin.len() + all.len() + end.len() <= room {
+            return self.line(format!("{begin}{all}{end}"));
+        }
+        self.line(begin);
+        // Further in than the block that it may begin.
+        let indent = if end.ends_with('{') { "        " } else { "    " };
+        if indent.len() + all.len() + end.len() <= room {
+            return self.line(format!("{indent}{all}{end}"));
+        }
+        for (index, arg) in args.iter().enumerate() {
+            self.line(format!("{indent}{arg}{}", if index + 1 < args.len() { "," } else { end }));
+        }
+    }
+
     /// A statement on a signal cell.
     fn on_cell(&mut self, cell: &Element, statement: &str) {
         self.line("{");
-        self.line(format!("    Signal cell({});", cell.address.text));
+        self.line(format!("    Signal cell({});", cell.address().text));
         self.line(format!("    {statement}"));
         self.line("}");
     }
@@ -254,7 +289,7 @@ fn atomic(add: bool) -> &'static str {
 
 /// An element as the scalar that it is once it is read.
 fn element(element: &Element) -> String {
-    let value = format!("*{}", element.address.as_operand());
+    let value = format!("{}[{}]", element.base.text, element.index.text);
     match element.dtype {
         DType::F16 => format!("float({value})"),
         DType::BF16 => format!("pld::float_of({value})"),
