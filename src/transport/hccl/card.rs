@@ -66,6 +66,13 @@ impl Context {
         self.set(cann)?;
         Ok(Entered { cann, before })
     }
+
+    /// The same around calls of HCCL, which may leave the thread in another context than they found it in.
+    pub(super) fn enter_for_hccl(self, cann: &'static Cann) -> Result<Entered> {
+        let before = Self::current(cann);
+        self.set(cann)?;
+        Ok(Entered { cann, before })
+    }
 }
 
 /// A context that is current for a while.

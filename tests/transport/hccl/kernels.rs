@@ -41,7 +41,7 @@ KERNEL(await) { while (std::atomic_ref<int32_t>(*at<int32_t>(args[0])).load() ==
 KERNEL(fail) { *at<int32_t>(8) = 1; }
 "#;
 
-fn load(card: &Arc<Card>) -> Result<Arc<Binary>> {
+fn load(transport: &HcclTransport, card: &Arc<Card>) -> Result<Arc<Binary>> {
     let source = Source { name: "kernels", text: KERNELS, headers: &[], architecture: Architecture::of(card.soc())? };
     card.load(&cards(transport).compiler().build(&source)?)
 }
