@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pld::error::{ErrorKind, Result};
 use pld::transport::hccl::compiler::{self, Architecture, Compiler, Source};
 
-use super::{Processes, World, toolkit};
+use super::{Processes, Variables, World, toolkit};
 use crate::ranks::{Job, Rank, Scenario, list};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
@@ -143,7 +143,8 @@ fn a_kernel_that_does_not_compile() {
 
 #[test]
 fn where_built_kernels_are_kept() {
-    let place = |more| World::start("cache_named", 1, Processes::One, more).outcomes()[0].done().to_owned();
+    let place =
+        |more: Variables<'_>| World::start("cache_named", 1, Processes::One, more).outcomes()[0].done().to_owned();
     assert_eq!(place(&[("PLD_KERNEL_CACHE", "/named")]), "/named");
     let unnamed = ("PLD_KERNEL_CACHE", "");
     assert_eq!(place(&[unnamed, ("XDG_CACHE_HOME", "/xdg"), ("HOME", "/home/u")]), "/xdg/pld");
