@@ -9,6 +9,7 @@ use super::agreement::{agree, at_rank};
 use super::call::acl;
 use super::card::{Card, process_device};
 use super::comm::{self, Comm};
+use super::compiler::Compiler;
 use super::context::MAX_CARDS;
 use super::windows::{self, DeviceWindows, Found};
 use super::{HcclOptions, cann};
@@ -26,6 +27,7 @@ pub struct Cards {
     // Dropped in this order.
     _comms: Vec<Comm>,
     local: Vec<Arc<Card>>,
+    compiler: Compiler,
     /// The driver's number of each rank's device.
     devices: Vec<u32>,
     pub(super) found: Found,
@@ -48,21 +50,27 @@ impl Cards {
     pub(super) unsafe fn bring_up(host: Box<dyn Transport>, options: &HcclOptions) -> Result<Self> {
         let deadline = options.deadline;
         let opened = open(&*host, options);
-        let hello = |cards: &Vec<Arc<Card>>| cards.iter().map(|card| Hello::of(card, options).encode()).collect();
+        let hello =
+            |(cards, _): &(Vec<Arc<Card>>, _)| cards.iter().map(|card| Hello::of(card, options).encode()).collect();
         let hellos = agree(&*host, opened.as_ref().map(hello).map_err(Error::clone), deadline)?;
-        let local = opened?;
+        let (local, compiler) = opened?;
         let hellos = hellos.iter().map(|hello| Hello::decode(hello)).collect::<Result<Vec<_>>>()?;
         check(&hellos)?;
         let devices = hellos.iter().map(|hello| hello.device).collect();
         // SAFETY: as the caller says.
         let comms = unsafe { comms(&*host, &local, &options.comms, deadline) }?;
         let (found, unconnected) = Default::default();
-        Ok(Self { _comms: comms, local, devices, found, unconnected, host })
+        Ok(Self { _comms: comms, local, compiler, devices, found, unconnected, host })
     }
 
     /// The card of `rank`, which this process drives.
     pub fn card(&self, rank: u32) -> &Arc<Card> {
         &self.local[(rank - self.host.local().start) as usize]
+    }
+
+    /// What builds kernels for them.
+    pub fn compiler(&self) -> &Compiler {
+        &self.compiler
     }
 
     /// Window memory of `bytes` a rank. Collective.
@@ -107,8 +115,8 @@ fn each<T>(host: &dyn Transport, local: &[Arc<Card>], run: impl Fn(u32, &Arc<Car
     results.collect()
 }
 
-/// This process's cards.
-fn open(host: &dyn Transport, options: &HcclOptions) -> Result<Vec<Arc<Card>>> {
+/// This process's cards, and the compiler for them.
+fn open(host: &dyn Transport, options: &HcclOptions) -> Result<(Vec<Arc<Card>>, Compiler)> {
     let (local, nranks) = (host.local(), host.nranks());
     let HcclOptions { devices, comms, .. } = options;
     let here = |message: String| Err(at_rank(local.start, Error::invalid(message)));
@@ -123,9 +131,10 @@ fn open(host: &dyn Transport, options: &HcclOptions) -> Result<Vec<Arc<Card>>> {
     if let Some(twice) = (1..devices.len()).find(|&at| devices[..at].contains(&devices[at])) {
         return here(format!("device {} for two ranks; each rank needs a card of its own", devices[twice]));
     }
-    let cann = cann().map_err(|error| at_rank(local.start, error))?;
+    let found = cann().and_then(|cann| Ok((cann, Compiler::find()?)));
+    let (cann, compiler) = found.map_err(|error| at_rank(local.start, error))?;
     let cards = local.zip(devices).map(|(rank, device)| Card::open(cann, *device).map_err(|e| at_rank(rank, e)));
-    cards.collect()
+    Ok((cards.collect::<Result<_>>()?, compiler))
 }
 
 /// What a rank says of its card.
