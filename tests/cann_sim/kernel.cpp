@@ -29,6 +29,7 @@ struct Binary {
   Device &device;
   int file = -1;  // open as long as the library, which is known by it
   void *library = nullptr;
+  void (*end)() = nullptr;  // of pto_sim: what must hold when a block has ended
   std::atomic<int> running{0};
 };
 
@@ -109,6 +110,7 @@ void run_block(Launch &launch, uint32_t block) {
   } else {
     try {
       launch.function.block(launch.args.data(), block);
+      if (launch.function.binary->end) launch.function.binary->end();
     } catch (const std::exception &error) {
       launch.fail(block, error.what());
     }
@@ -159,7 +161,9 @@ EXPORTED aclError aclrtBinaryLoadFromData(const void *data, size_t size, const a
     return fail(RT_MEMORY_ALLOCATION, "the host has no %zu bytes for the binary", size);
   binary->library = dlopen(("/proc/self/fd/" + std::to_string(binary->file)).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!binary->library) return fail(INVALID_FILE, "%s", dlerror());
+  // A kernel that was made with PTO-ISA's own headers has neither.
   if (auto *device = static_cast<const pto_sim::Device **>(dlsym(binary->library, "pto_sim_device"))) *device = &device_of_kernels;
+  binary->end = reinterpret_cast<void (*)()>(dlsym(binary->library, "pto_sim_end"));
   install_handlers();
   *handle = binaries.add(std::move(binary));
   return 0;
