@@ -6,7 +6,7 @@ use std::{fs, iter, thread};
 
 use pld::error::Result;
 use pld::transport::Transport;
-use pld::transport::hccl::compiler::{self, Architecture, Compiler, Source};
+use pld::transport::hccl::compiler::{Architecture, Source};
 use pld::transport::hccl::{DeviceWindows, HcclTransport, comm_context};
 
 use super::{Processes, RANKS, Variables, World, cards, join, left};
@@ -64,7 +64,7 @@ fn spread_and_compare(rank: &Rank) -> Result<String> {
 fn spread(transport: &HcclTransport, windows: &DeviceWindows, rank: u32) -> Result<()> {
     let card = cards(transport).card(rank);
     let source = Source { name: "spread", text: SPREAD, headers: &[], architecture: Architecture::of(card.soc())? };
-    let binary = card.load(&Compiler::find()?.build(&source, &compiler::cache()?)?)?;
+    let binary = card.load(&cards(transport).compiler().build(&source)?)?;
     let function = binary.function("spread")?;
     let bases = (0..NRANKS).map(|peer| windows.base(peer)).collect::<Vec<_>>();
     let context = comm_context(rank, &bases, WINDOW as u64)?;
