@@ -6,10 +6,10 @@ use std::{fs, iter, thread};
 
 use pld::error::Result;
 use pld::transport::Transport;
-use pld::transport::hccl::compiler::{self, Architecture, Compiler, Source};
+use pld::transport::hccl::compiler::{Architecture, Source};
 use pld::transport::hccl::{DeviceWindows, HcclTransport, comm_context};
 
-use super::{Processes, RANKS, Variables, World, cards, join};
+use super::{Processes, RANKS, Variables, World, cards, join, left};
 use crate::ranks::{Job, Outcome, Rank, Scenario, soon};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[("spread_and_compare", |rank| {
@@ -64,7 +64,7 @@ fn spread_and_compare(rank: &Rank) -> Result<String> {
 fn spread(transport: &HcclTransport, windows: &DeviceWindows, rank: u32) -> Result<()> {
     let card = cards(transport).card(rank);
     let source = Source { name: "spread", text: SPREAD, headers: &[], architecture: Architecture::of(card.soc())? };
-    let binary = card.load(&Compiler::find()?.build(&source, &compiler::cache()?)?)?;
+    let binary = card.load(&cards(transport).compiler().build(&source)?)?;
     let function = binary.function("spread")?;
     let bases = (0..NRANKS).map(|peer| windows.base(peer)).collect::<Vec<_>>();
     let context = comm_context(rank, &bases, WINDOW as u64)?;
@@ -161,10 +161,8 @@ impl<'a> Fault<'a> {
     }
 
     /// Whether the victim may leave this.
-    fn may_leave(&self, live: &[(String, i64)]) -> bool {
-        let is_all_of = |kinds: &[&str]| {
-            live.iter().map(|(kind, count)| (kind.as_str(), *count)).eq(kinds.iter().map(|kind| (*kind, 1)))
-        };
+    fn may_leave(&self, live: &[(&str, i64)]) -> bool {
+        let is_all_of = |kinds: &[&'static str]| live.iter().copied().eq(kinds.iter().map(|kind| (*kind, 1)));
         match RELEASES.iter().find(|(release, _)| *release == self.function) {
             Some((_, kinds)) => is_all_of(kinds),
             None if self.function == ENTER => live.is_empty() || RELEASES.iter().any(|(_, kinds)| is_all_of(kinds)),
@@ -216,7 +214,8 @@ impl Victim {
         let mut wrong = Vec::new();
         for (seat, outcome) in world.outcomes().into_iter().enumerate() {
             let is_victim = seat == self.seat as usize;
-            let live = world.live(seat);
+            let report = world.report(seat);
+            let live: Vec<_> = report.iter().flat_map(left).collect();
             let is_clean = if is_victim { fault.may_leave(&live) } else { live.is_empty() };
             if !is_clean || !fault.is_told(&outcome, is_victim) {
                 wrong.push(format!("{}: process {seat}: {outcome:?}, left {live:?}", fault.order));

@@ -88,14 +88,10 @@ impl World {
     /// No process has left an object of the simulated CANN.
     fn assert_nothing_is_left(&self) {
         for seat in 0..self.job.seats() {
-            assert_eq!(self.live(seat), [], "what the process at seat {seat} has left");
+            let Some(report) = self.report(seat) else { continue };
+            let left: Vec<_> = left(&report).collect();
+            assert!(left.is_empty(), "the process at seat {seat} has left {left:?}");
         }
-    }
-
-    /// The objects of the simulated CANN that a process has left, by kind.
-    fn live(&self, seat: usize) -> Vec<(String, i64)> {
-        let Some(report) = self.report(seat) else { return Vec::new() };
-        left(&report).map(|(kind, count)| (kind.to_owned(), count)).collect()
     }
 
     /// What the simulated CANN has counted in a process that used it.
