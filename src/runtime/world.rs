@@ -169,6 +169,11 @@ impl World {
         self.core.nranks
     }
 
+    /// How its ranks reach each other: `thread`, `shm` or `hccl`.
+    pub fn transport(&self) -> &'static str {
+        self.core.transport.name()
+    }
+
     /// The rank that this process is; none if it drives all.
     pub fn rank(&self) -> Option<u32> {
         self.core.rank

@@ -120,7 +120,11 @@ impl Queue {
         }
         after.iter().try_for_each(|&earlier| lane.stream.wait(&events[earlier]))?;
         let done = match submission.code.run {
-            Some(_) => call(context, frame, submission, &lane.stream),
+            Some(_) => {
+                // The engine's function may use what its thread works with.
+                let _entered = self.card.enter()?;
+                call(context, frame, submission, &lane.stream)
+            }
             None => {
                 self.kernel(context, frame, submission, lane, words)?;
                 true
