@@ -16,7 +16,7 @@ RUSTDOC := --document-private-items -D warnings -A rustdoc::private_intra_doc_li
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
 .PHONY: demo test bench bench-peers tune docs docs-python python bless setup package lint \
-	test-rust test-loom test-c test-cpp test-valgrind test-python test-docs
+	test-rust test-hccl-sys test-loom test-c test-cpp test-valgrind test-python test-docs
 
 demo: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
@@ -26,7 +26,7 @@ demo: package
 	target/examples/allreduce --ranks 2 --processes
 	target/examples/allreduce --ranks 4 --processes
 
-test: lint test-rust test-loom test-c test-cpp test-valgrind test-python test-docs
+test: lint test-rust test-hccl-sys test-loom test-c test-cpp test-valgrind test-python test-docs
 	@echo "all tests passed"
 
 setup:
@@ -45,6 +45,13 @@ lint: setup
 test-rust: setup
 	$(CARGO) build --workspace
 	$(CARGO) $(NEXTEST) --workspace
+
+# The declarations of CANN's functions: compared with the vendor's headers, and replaced by what bindgen makes of them.
+test-hccl-sys: setup
+	scripts/setup.sh venv clang++
+	CANN_INCLUDE=$$(scripts/cann-headers.sh) && export CANN_INCLUDE && \
+	$(CARGO) $(NEXTEST) -p pld-abi-check --test cann && \
+	$(CARGO) $(NEXTEST) -p hccl-sys --features bindgen
 
 # The protocols between ranks, every interleaving that loom can reach.
 test-loom:

@@ -10,7 +10,7 @@ home=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 
 exec 9>"$home.lock"
 flock 9
-made=$(cd "$sources/.." && find cann_sim pto_sim -type f | LC_ALL=C sort | xargs sha256sum)
+made=$(cd "$sources/.." && find cann_sim/*.cpp cann_sim/*.hpp cann_sim/toolkit.sh cann_sim/bin pto_sim -type f | LC_ALL=C sort | xargs sha256sum)
 [ "$made" != "$(cat "$home/made" 2>/dev/null)" ] || exit 0
 
 work=$home.$$

@@ -113,14 +113,15 @@ table! {
         aclrtPointerGetAttributes aclrtLaunchHostFunc aclrtStreamGetId
     }
     hccl: {
-        HcclGetRootInfo HcclCommInitRootInfo HcclCommDestroy HcclGetRankSize HcclGetRankId HcclBarrier HcclGetErrorString
+        HcclGetRootInfo HcclCommInitRootInfo HcclCommDestroy HcclGetRankSize HcclGetRankId HcclBarrier
+        HcclGetErrorString
     }
     hccl optional: { HcclGetCommAsyncError }
 }
 
 impl Cann {
-    /// The toolkit at `home`, which is what `ASCEND_HOME_PATH` says; if that is not set, the one that the dynamic linker
-    /// finds. The first that is loaded is the process's: it is never unloaded, and later calls return it.
+    /// The toolkit at `home`, which is what `ASCEND_HOME_PATH` says; if that is not set, the one that the dynamic
+    /// linker finds. The first that is loaded is the process's: it is never unloaded, and later calls return it.
     pub fn get(home: Option<&Path>) -> Result<&'static Self, LoadError> {
         static CANN: OnceCell<Cann> = OnceCell::new();
         CANN.get_or_try_init(|| Self::load(home))

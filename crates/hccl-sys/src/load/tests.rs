@@ -61,7 +61,8 @@ fn nothing(name: &str) -> String {
 
 fn version(major: i32) -> String {
     format!(
-        "int aclrtGetVersion(int *major, int *minor, int *patch) {{ *major = {major}; *minor = 17; *patch = 3; return 0; }}"
+        "int aclrtGetVersion(int *major, int *minor, int *patch)
+         {{ *major = {major}; *minor = 17; *patch = 3; return 0; }}"
     )
 }
 
@@ -112,7 +113,8 @@ fn every_function_that_is_missing_is_named() {
         let library = if REQUIRED[0].contains(&function) { "libascendcl.so" } else { "libhccl.so" };
         let version = if function == "aclrtGetVersion" { "of unknown version" } else { "1.17.3" };
         let expected = format!(
-            "this CANN is too old, or not complete: {} (ACL {version}) lacks the function {function}. Install CANN 8.5 or newer",
+            "this CANN is too old, or not complete: {} (ACL {version}) lacks the function {function}. \
+             Install CANN 8.5 or newer",
             toolkit.path(library)
         );
         assert_eq!(toolkit.refused(), expected);
@@ -123,7 +125,8 @@ fn every_function_that_is_missing_is_named() {
 fn another_interface_is_refused_by_its_version() {
     let toolkit = Toolkit::new("version").library("libascendcl.so", vec![version(2)]);
     let expected = format!(
-        "this CANN has another interface: {} has ACL 2.17.3, and ACL 1 is needed. Install a CANN that has it, such as 8.5",
+        "this CANN has another interface: {} has ACL 2.17.3, and ACL 1 is needed. \
+         Install a CANN that has it, such as 8.5",
         toolkit.path("libascendcl.so")
     );
     assert_eq!(toolkit.refused(), expected);
@@ -134,7 +137,7 @@ fn functions_are_found_where_they_are() {
     let text = |library: &str| format!(r#"const char *HcclGetErrorString(int code) {{ return "{library}"; }}"#);
     let toolkit = Toolkit::without("HcclGetErrorString");
     let toolkit = toolkit.library("libhcomm.so", vec![text("from hcomm"), nothing("HcclGetCommAsyncError")]);
-    let cann = toolkit.load().ok().expect("a toolkit");
+    let cann = toolkit.load().expect("a toolkit");
     // SAFETY: the function above.
     let found = unsafe { CStr::from_ptr((cann.HcclGetErrorString)(HCCL_E_PARA)) };
     assert_eq!(found.to_str(), Ok("from hcomm"));

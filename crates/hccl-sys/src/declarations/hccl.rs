@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_uint, c_void};
 
-use crate::aclrtStream;
+use super::aclrtStream;
 
 /// What functions return: [`HCCL_SUCCESS`] or the code of an error.
 pub type HcclResult = c_uint;
@@ -75,7 +75,12 @@ functions! {
     /// Makes what ranks find each other by.
     pub fn HcclGetRootInfo(rootInfo: *mut HcclRootInfo) -> HcclResult;
     /// Joins a communicator; returns when all ranks are there.
-    pub fn HcclCommInitRootInfo(nRanks: u32, rootInfo: *const HcclRootInfo, rank: u32, comm: *mut HcclComm) -> HcclResult;
+    pub fn HcclCommInitRootInfo(
+        nRanks: u32,
+        rootInfo: *const HcclRootInfo,
+        rank: u32,
+        comm: *mut HcclComm,
+    ) -> HcclResult;
     /// Leaves it.
     pub fn HcclCommDestroy(comm: HcclComm) -> HcclResult;
     /// How many ranks it has.

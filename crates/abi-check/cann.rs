@@ -20,10 +20,11 @@ pub fn generate(root: &Path, out: &Path) {
         use std::ffi::{c_char, c_int, c_uint, c_void};
     )];
     let mut signatures = Signatures::default();
-    for file in ["acl.rs", "hccl.rs"] {
-        let path = root.join("crates/hccl-sys/src").join(file);
-        println!("cargo:rerun-if-changed={}", path.display());
-        for item in syn::parse_file(&fs::read_to_string(path).expect("a source")).expect("Rust").items {
+    let folder = root.join("crates/hccl-sys/src/declarations");
+    println!("cargo:rerun-if-changed={}", folder.display());
+    for file in fs::read_dir(folder).expect("a folder") {
+        let source = fs::read_to_string(file.expect("a file").path()).expect("a source");
+        for item in syn::parse_file(&source).expect("Rust").items {
             match item {
                 Item::Macro(functions) => {
                     signatures.0.extend(functions.mac.parse_body::<Functions>().expect("functions").0)

@@ -1,0 +1,11 @@
+//! What the vendor's headers say, in our words; only what pld uses.
+
+mod acl;
+mod codes;
+mod hccl;
+mod memory;
+
+pub use acl::*;
+pub use codes::*;
+pub use hccl::*;
+pub use memory::*;
