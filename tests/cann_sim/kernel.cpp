@@ -124,14 +124,13 @@ int run_launch(const Function &function, uint32_t blocks, const std::vector<uint
   Device &device = stream.device();
   const auto work = [&] {
     for (uint32_t block; (block = launch.next++) < blocks && !launch.failed;) {
-      device.cores.acquire();
+      device.idle_cores.acquire();
       run_block(launch, block);
-      device.cores.release();
+      device.idle_cores.release();
     }
   };
   std::vector<std::thread> helpers;
-  const uint32_t cores = static_cast<uint32_t>(number("CANN_SIM_CORES", 48));
-  for (uint32_t i = 1; i < std::min(blocks, cores); ++i) helpers.emplace_back(work);
+  for (uint32_t i = 1; i < std::min(blocks, static_cast<uint32_t>(device.cores)); ++i) helpers.emplace_back(work);
   work();
   for (auto &helper : helpers) helper.join();
   why = launch.why;

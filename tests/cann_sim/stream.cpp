@@ -69,11 +69,11 @@ void Stream::run() {
     if (queue_.empty()) break;
     Entry entry = std::move(queue_.front());
     queue_.pop_front();
-    if (failure_ && !entry.even_after_failure) continue;
+    const bool dropped = failure_ && !entry.even_after_failure;
     busy_ = true;
     lock.unlock();
     std::string why;
-    const int code = entry.work(why);
+    const int code = dropped ? 0 : entry.work(why);
     entry.work = nullptr;  // what it holds ends here, not under the lock
     lock.lock();
     busy_ = false;

@@ -233,6 +233,10 @@ int main() {
   ALL(half);
   ALL(int32_t);
   ALL(int16_t);
+#if PTO_SIM_GENERATION == 5
+  ALL(bfloat16_t);
+  ALL(int64_t);
+#endif
   TILES(float, TDIV, static_cast<float>(a) / static_cast<float>(b));
   SCALAR(float, TDIVS, static_cast<float>(a) / static_cast<float>(b));
   conversions();
