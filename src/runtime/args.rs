@@ -360,7 +360,7 @@ impl Signature {
 
     /// A tensor of a world of cards is memory of a card, as far as CANN tells.
     fn check_on_card(&self, param: &Parameter, tensor: &TensorArg) -> Result<()> {
-        let address = tensor.data.cast_const().cast();
+        let address = tensor.data.addr() as u64;
         match self.cards.first().filter(|_| !tensor.data.is_null()).and_then(|card| card.is_host_memory(address)) {
             Some(true) => {
                 let message = format!(
