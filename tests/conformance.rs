@@ -545,53 +545,32 @@ fn over_processes(nranks: u32) {
 
 /// One process a card.
 fn over_cards(nranks: u32) {
-    in_parts("cards", nranks, nranks);
+    for outcome in cards::job("cards", nranks).outcomes() {
+        assert_eq!(outcome.done(), "");
+    }
 }
 
 /// One process for all cards.
 fn over_cards_of_a_process(nranks: u32) {
-    in_parts("cards of a process", 1, nranks);
+    assert_eq!(cards::job(&format!("{nranks} cards of a process"), 1).outcome(0).done(), "");
 }
-
-/// Kernels take their time to be compiled, so the vectors are divided among jobs.
-fn in_parts(scenario: &'static str, processes: u32, cards: u32) {
-    for part in 0..PARTS {
-        let mut job = Job::new();
-        for rank in 0..processes {
-            let variables = cards::variables().into_iter().chain([
-                ("PLD_RANK", rank.to_string()),
-                ("PLD_WORLD_SIZE", processes.to_string()),
-                ("PLD_TEST_PART", part.to_string()),
-                ("PLD_TEST_CARDS", cards.to_string()),
-            ]);
-            job.spawn(scenario, variables);
-        }
-        for outcome in job.outcomes() {
-            assert_eq!(outcome.done(), "");
-        }
-    }
-}
-
-const PARTS: usize = 4;
 
 /// Not a test of its own: what each process of the others runs.
 #[test]
 fn rank_process() {
     pld_test_ranks::rank_process(|scenario, me| {
-        let number = |name: &str| -> usize { std::env::var(name).unwrap().parse().unwrap() };
-        let of_part = || vectors().into_iter().skip(number("PLD_TEST_PART")).step_by(PARTS);
-        match scenario {
-            "vectors" => {
+        match scenario.split_once(" cards of a process") {
+            Some((nranks, _)) => {
+                let world = World::create(nranks.parse().unwrap(), &on_cards()).unwrap();
+                vectors().iter().for_each(|vector| run_on_cards(&world, vector));
+            }
+            None if scenario == "cards" => {
+                let world = me.join(&on_cards()).unwrap();
+                vectors().iter().for_each(|vector| run_on_cards(&world, vector));
+            }
+            None => {
                 let world = me.join(&WorldOptions::default()).unwrap();
                 vectors().iter().for_each(|vector| run(&world, vector));
-            }
-            "cards" => {
-                let world = me.join(&on_cards()).unwrap();
-                of_part().for_each(|vector| run_on_cards(&world, &vector));
-            }
-            _ => {
-                let world = World::create(number("PLD_TEST_CARDS") as u32, &on_cards()).unwrap();
-                of_part().for_each(|vector| run_on_cards(&world, &vector));
             }
         }
         Ok(String::new())

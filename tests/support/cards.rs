@@ -1,12 +1,16 @@
 //! Worlds of simulated cards.
 
 use std::path::Path;
+use std::time::Duration;
 
 use pld::runtime::{CallbackContext, CardOptions, WorldOptions};
 use pld_test_ranks::Job;
 
 #[path = "toolkit.rs"]
 mod toolkit;
+
+/// Kernels have to be compiled, and simulated cards are slow.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What the environment of a process with simulated cards says.
 pub fn variables() -> [(&'static str, String); 2] {
@@ -17,7 +21,7 @@ pub fn variables() -> [(&'static str, String); 2] {
 
 /// A job that runs `scenario` in a process for each of `nranks` cards.
 pub fn job(scenario: &str, nranks: u32) -> Job {
-    let mut job = Job::new();
+    let mut job = Job::new().patient(PATIENCE);
     for rank in 0..nranks {
         let place = [("PLD_RANK", rank.to_string()), ("PLD_WORLD_SIZE", nranks.to_string())];
         job.spawn(scenario, variables().into_iter().chain(place));
