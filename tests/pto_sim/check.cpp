@@ -205,6 +205,36 @@ void transfers() {
       }
 }
 
+// Flags order units through others; what the scalar unit has waited for is behind all that it issues then.
+void orders() {
+  float in[32], out[32];
+  for (int i = 0; i < 32; ++i) in[i] = static_cast<float>(i);
+  auto from = matrix(in, 1, 32, 32), to = matrix(out, 1, 32, 32);
+  Part<float, 1, 32> x(1, 32), y(1, 32);
+  TASSIGN(x, 0x000);
+  TASSIGN(y, 0x100);
+  const auto order = [](pipe_t before, pipe_t behind) {
+    set_flag(before, behind, EVENT_ID0);
+    wait_flag(before, behind, EVENT_ID0);
+  };
+  kernel([&] {
+    TLOAD(x, from);
+    order(PIPE_MTE2, PIPE_V);
+    TADDS(y, x, 1.0f);
+    order(PIPE_V, PIPE_MTE3);
+    TSTORE(to, y);
+    // x was read behind the load: what comes behind the store comes behind both.
+    order(PIPE_MTE3, PIPE_S);
+    TLOAD(x, to);
+    order(PIPE_MTE2, PIPE_S);
+    TMULS(x, x, 2.0f);
+    order(PIPE_V, PIPE_MTE3);
+    TSTORE(to, x);
+    pipe_barrier(PIPE_ALL);
+  });
+  for (int i = 0; i < 32; ++i) CHECK(out[i] == 2 * (in[i] + 1));
+}
+
 void signals() {
   int32_t cell = 5;
   comm::Signal signal(&cell);
@@ -244,6 +274,7 @@ int main() {
   reductions<half>();
   regions();
   transfers();
+  orders();
   signals();
   std::puts("all is as it should be");
 }
