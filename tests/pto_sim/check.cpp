@@ -9,12 +9,12 @@
 
 using namespace pto;
 
-#define CHECK(condition)                                                         \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
+#define CHECK(condition)                                                           \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
       std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      std::exit(1);                                                              \
-    }                                                                            \
+      std::exit(1);                                                                \
+    }                                                                              \
   } while (0)
 
 // Rows x cols elements, of which so many are in use.
@@ -59,21 +59,22 @@ void arithmetic(F compute, double (*expected)(double a, double b)) {
           static_cast<double>(static_cast<T>(expected(static_cast<double>(a[i]), static_cast<double>(b[i])))));
 }
 
-#define TILES(T, NAME, EXPRESSION) \
-  arithmetic<T>([](auto &z, auto &x, auto &y) { NAME(z, x, y); }, [](double a, double b) -> double { return EXPRESSION; })
+#define TILES(T, NAME, EXPRESSION)                                \
+  arithmetic<T>([](auto &z, auto &x, auto &y) { NAME(z, x, y); }, \
+                [](double a, double b) -> double { return EXPRESSION; })
 // With the scalar 3.
-#define SCALAR(T, NAME, EXPRESSION)                                                         \
+#define SCALAR(T, NAME, EXPRESSION)                                                 \
   arithmetic<T>([](auto &z, auto &x, auto &) { NAME(z, x, static_cast<T>(3.0f)); }, \
                 [](double a, double b) -> double { return b = 3, EXPRESSION; })
-#define ALL(T)                   \
-  TILES(T, TADD, a + b);         \
-  TILES(T, TSUB, a - b);         \
-  TILES(T, TMUL, a *b);          \
-  TILES(T, TMAX, a < b ? b : a); \
-  TILES(T, TMIN, b < a ? b : a); \
-  SCALAR(T, TADDS, a + b);       \
-  SCALAR(T, TSUBS, a - b);       \
-  SCALAR(T, TMULS, a *b);        \
+#define ALL(T)                     \
+  TILES(T, TADD, a + b);           \
+  TILES(T, TSUB, a - b);           \
+  TILES(T, TMUL, a *b);            \
+  TILES(T, TMAX, a < b ? b : a);   \
+  TILES(T, TMIN, b < a ? b : a);   \
+  SCALAR(T, TADDS, a + b);         \
+  SCALAR(T, TSUBS, a - b);         \
+  SCALAR(T, TMULS, a *b);          \
   SCALAR(T, TMAXS, a < b ? b : a); \
   SCALAR(T, TMINS, b < a ? b : a)
 
