@@ -15,6 +15,7 @@ use crate::toolkit::toolkit;
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("kernels::blocks", blocks),
+    ("kernels::replaced", replaced),
     ("kernels::atomics", atomics),
     ("kernels::exchange", exchange),
     ("kernels::wrong", wrong),
@@ -130,6 +131,31 @@ fn blocks(rank: &Rank) {
         failed((acl.aclrtBinaryUnLoad)(binary), ACL_ERROR_RT_INVALID_HANDLE, "destroyed");
     }
     end(me as i32);
+}
+
+#[test]
+fn a_binary_is_not_taken_for_one_before_it() {
+    run_clean("kernels::replaced", 1, &[]);
+}
+
+/// A stream that has run a kernel keeps its library, but not its name.
+fn replaced(rank: &Rank) {
+    begin(0);
+    let (first, stream) = (load(&shared(rank, "right.cpp")), stream());
+    let memory = allocate(64);
+    ok(launch(function(first, "blocks"), 1, vec![memory as u64, 1], stream));
+    synchronize(stream);
+    // SAFETY: handles are passed, and memory that lives.
+    unsafe {
+        ok((cann().aclrtBinaryUnLoad)(first));
+        let second = load(&shared(rank, "wrong.cpp"));
+        let code = (cann().aclrtBinaryGetFunction)(second, c"blocks".as_ptr(), &mut null_mut());
+        failed(code, 507027, "no kernel blocks");
+        function(second, "beyond");
+        ok((cann().aclrtFree)(memory));
+        unload(second, stream);
+    }
+    end(0);
 }
 
 #[test]

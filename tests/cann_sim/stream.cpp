@@ -253,15 +253,6 @@ EXPORTED aclError aclrtEventElapsedTime(float *milliseconds, aclrtEvent first, a
   return 0;
 }
 
-EXPORTED aclError aclrtStreamGetId(aclrtStream handle, int32_t *id) {
-  if (int code = enter(__func__)) return code;
-  if (!id) return fail(INVALID_PARAM, "a null pointer for the id");
-  std::shared_ptr<Stream> stream;
-  if (int code = find_stream(handle, stream)) return code;
-  *id = static_cast<int32_t>(reinterpret_cast<uintptr_t>(handle) >> 4 & 0x7fffffff);
-  return 0;
-}
-
 EXPORTED aclError aclrtLaunchHostFunc(aclrtStream in, aclrtHostFunc function, void *data) {
   if (int code = enter(__func__)) return code;
   if (!function) return fail(INVALID_PARAM, "a null pointer for the function");
