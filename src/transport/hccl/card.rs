@@ -39,14 +39,16 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// That of the calling thread.
+    /// That of the calling thread, if it has one.
     pub(super) fn current(cann: &Cann) -> Option<Self> {
+        Self::of_thread(cann).ok()
+    }
+
+    fn of_thread(cann: &Cann) -> Result<Self> {
         let mut context = ptr::null_mut();
         // SAFETY: the function writes the context, or fails where there is none.
-        if unsafe { (cann.aclrtGetCurrentContext)(&mut context) } != ACL_SUCCESS {
-            forget_text(cann);
-        }
-        (!context.is_null()).then_some(Self(context))
+        unsafe { acl!(cann, aclrtGetCurrentContext(&mut context)) }?;
+        Ok(Self(context))
     }
 
     fn set(self, cann: &Cann) -> Result<()> {
@@ -61,6 +63,13 @@ impl Context {
         if before == Some(self) {
             return Ok(Entered { cann, before: None });
         }
+        self.set(cann)?;
+        Ok(Entered { cann, before })
+    }
+
+    /// The same around calls of HCCL, which may leave the thread in another context than they found it in.
+    pub(super) fn enter_for_hccl(self, cann: &'static Cann) -> Result<Entered> {
+        let before = Self::current(cann);
         self.set(cann)?;
         Ok(Entered { cann, before })
     }
@@ -121,12 +130,11 @@ impl Card {
         let engine = before.filter(|_| current_device(cann) == Some(device));
         // Even where the engine has a context: it may end its use of the device before this one does.
         let setting = Setting::new(cann, device)?;
-        let default = Context::current(cann);
+        let default = Context::of_thread(cann);
         if let Some(before) = before {
             before.set(cann)?;
         }
-        let missing = || Error::new(ErrorKind::Device, format!("device {device} has no context"));
-        let context = engine.or(default).ok_or_else(missing)?;
+        let context = engine.map_or(default, Ok)?;
         let _entered = context.enter(cann)?;
         let soc = soc_name(cann)?;
         let driver_device = driver_device(cann, device)?;
