@@ -264,7 +264,7 @@ impl Lines {
 fn name(stmt: &Stmt) -> String {
     let listed = |tiles: &[TileName]| tiles.iter().map(|tile| format!(", {}", tile.name)).collect::<String>();
     match stmt {
-        Stmt::Read { name, from, .. } => format!("{name} = *({})", from.address.text),
+        Stmt::Read { name, from, .. } => format!("{name} = *({})", from.address().text),
         Stmt::Load { tile, from } => format!("TLOAD({}, {})", tile.name, from.name),
         Stmt::Store { to, tile, .. } => format!("TSTORE({}, {})", to.name, tile.name),
         Stmt::Compute { instruction, dst, operands, .. } => {
@@ -276,8 +276,8 @@ fn name(stmt: &Stmt) -> String {
         }
         Stmt::Put { to, from, staging, .. } => format!("TPUT({}, {}{})", to.name, from.name, listed(staging)),
         Stmt::Get { to, from, staging } => format!("TGET({}, {}{})", to.name, from.name, listed(staging)),
-        Stmt::Notify { cell, .. } => format!("TNOTIFY({})", cell.address.text),
-        Stmt::Wait { cell, .. } => format!("TWAIT({})", cell.address.text),
+        Stmt::Notify { cell, .. } => format!("TNOTIFY({})", cell.address().text),
+        Stmt::Wait { cell, .. } => format!("TWAIT({})", cell.address().text),
         Stmt::Fence(fence) => format!("{fence:?}"),
         Stmt::Return => "return".into(),
         _ => "a statement".into(),
