@@ -86,6 +86,7 @@ fn codegen_suite() {
             checked: true,
             shaken: false,
             traced: false,
+            offloaded: false,
             fenced: true,
         };
         let code = compile(&program, &binding, &HOOKS).expect("the program compiles");

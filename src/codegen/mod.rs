@@ -1,9 +1,8 @@
 //! Code from programs, one folder a target; beside them what targets have in common.
 
+pub mod arguments;
+pub mod captures;
 pub mod cpu;
 pub mod pto;
 pub mod sites;
-
-mod arguments;
-mod captures;
-mod versions;
+pub mod versions;

@@ -23,9 +23,11 @@ entity_impl!(Version, "version");
 /// What a version consists of.
 #[derive(Debug)]
 pub struct VersionData {
+    /// The entry.
     pub entry: Entry,
     /// For each parameter that is a window, the domain that shares it.
     pub domains: Vec<Option<DomainId>>,
+    /// What every dispatch of it passes.
     pub arguments: Arguments,
 }
 

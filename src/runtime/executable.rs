@@ -164,6 +164,7 @@ impl Executable {
             checked: !options.unchecked,
             shaken: core.shaken,
             traced: core.trace.is_some(),
+            offloaded: false,
             fenced: core.fenced,
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {

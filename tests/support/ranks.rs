@@ -132,8 +132,17 @@ impl Ranks {
         let code = ranks.into_iter().map(|rank| {
             let Options { each, checked, shaken } = options;
             // Both ways to signal are tested.
-            let binding =
-                Binding { nranks, rank, stride, layout: &layout, checked, shaken, traced: false, fenced: !each };
+            let binding = Binding {
+                nranks,
+                rank,
+                stride,
+                layout: &layout,
+                checked,
+                shaken,
+                traced: false,
+                offloaded: false,
+                fenced: !each,
+            };
             compile(program, &binding, &HOOKS).expect("the program compiles")
         });
         Self { code: code.collect(), patience: Duration::from_secs(20), nranks, stride, window_bytes: layout.bytes }
@@ -174,7 +183,7 @@ impl Ranks {
         for &rank in asleep {
             bells[rank as usize * BELL_STRIDE / 4] = 1;
         }
-        let runs = self.code.iter().map(|code| code.tasks.iter().map(|task| task.run).collect()).collect();
+        let runs = self.code.iter().map(|code| code.tasks.iter().filter_map(|task| task.run).collect()).collect();
         let deadline = Instant::now() + self.patience;
         let stops = (0..n).map(|_| AtomicU64::new(0)).collect();
         let shared = Shared { deadline, runs, rings: Mutex::default(), waits: Mutex::default(), stops };

@@ -6,7 +6,8 @@ use super::abi::{Driver, Run};
 use super::domain::Numbering;
 use super::jit::CodeMemory;
 use crate::codegen::sites::Site;
-use crate::ir::NumberedCall;
+use crate::codegen::versions::Version;
+use crate::ir::{NumberedCall, Op};
 use crate::passes::task_graph::Mode;
 use crate::verify::domains::DomainId;
 
@@ -27,6 +28,8 @@ pub struct Binding<'a> {
     pub shaken: bool,
     /// Call [`super::abi::Hooks::record`] for a trace.
     pub traced: bool,
+    /// Tasks run as kernels on a card: make no code of them, but submit each one with the values that it uses.
+    pub offloaded: bool,
     /// Make a fence between a signal and the look for sleepers, because sleepers cannot make it.
     pub fenced: bool,
 }
@@ -38,8 +41,10 @@ pub struct TaskCode {
     pub name: String,
     /// Its [`Site`].
     pub site: u32,
-    /// Runs one block.
-    pub run: Run,
+    /// What it is in the program: the version of its entry, and the op.
+    pub origin: (Version, Op),
+    /// Runs one block; none for a task that is [`Binding::offloaded`].
+    pub run: Option<Run>,
     /// Number of values that it uses from outside.
     pub nargs: usize,
     /// What it touches. A submission has two numbers, first and last index, for each dimension of each.
@@ -50,6 +55,8 @@ pub struct TaskCode {
     pub all_of: Vec<u32>,
     /// It may block in a wait.
     pub waits: bool,
+    /// It may end only when cells have arrived.
+    pub defers: bool,
 }
 
 /// What a task touches.

@@ -60,12 +60,14 @@ pub struct Compiler<'p> {
 /// A function that is called but not yet defined.
 enum Pending {
     Entry { id: FuncId, version: Version },
-    Task { id: FuncId, version: Option<Version>, op: Op, task: Task, captures: Vec<Capture> },
+    Task { id: FuncId, version: Version, op: Op, task: Task, captures: Vec<Capture> },
 }
 
 /// A task while functions have no addresses yet.
 struct TaskInMaking {
-    id: FuncId,
+    /// None for a kernel.
+    id: Option<FuncId>,
+    version: Version,
     node: Node,
     site: u32,
     nargs: usize,
@@ -121,7 +123,7 @@ impl<'p> Compiler<'p> {
             match pending {
                 Pending::Entry { id, version } => self.define_entry(&mut context, id, version)?,
                 Pending::Task { id, version, op, task, captures } => {
-                    self.version = version;
+                    self.version = Some(version);
                     self.define(&mut context, id, &TASK_PARAMS, Level::Task(task), |f, _| f.task_body(op, &captures))?;
                 }
             }
@@ -133,8 +135,9 @@ impl<'p> Compiler<'p> {
         let task = |task: TaskInMaking| TaskCode {
             name: self.program.tasks[task.node.task].name.clone(),
             site: task.site,
+            origin: (task.version, task.node.op),
             // SAFETY: as above, with the signature of `Run`.
-            run: unsafe { std::mem::transmute::<*const u8, Run>(memory.address(task.id)) },
+            run: task.id.map(|id| unsafe { std::mem::transmute::<*const u8, Run>(memory.address(id)) }),
             nargs: task.nargs,
             accesses: task
                 .node
@@ -151,6 +154,7 @@ impl<'p> Compiler<'p> {
             ndeps: task.node.latest().count(),
             all_of: task.all_of,
             waits: task.node.waits,
+            defers: task.node.defers,
         };
         Ok(Code {
             driver: as_driver(driver),
@@ -214,7 +218,8 @@ impl<'p> Compiler<'p> {
         let body = self.program.entries[entry].body;
         let tasks = Rc::new(tasks(self.program, entry, self.known));
         self.define(context, id, &types, Level::Entry, |f, values| {
-            for node in &tasks.nodes {
+            // A kernel gets the value of a variable, and changes none.
+            for node in tasks.nodes.iter().filter(|_| !f.unit.binding.offloaded) {
                 let captures = captures(f.program(), f.unit.arguments(), node.op);
                 f.shared.extend(captures.into_iter().filter(|c| matches!(c, Capture::Var(_) | Capture::Array(_))));
             }
@@ -234,19 +239,24 @@ impl<'p> Compiler<'p> {
         })
     }
 
-    /// The function of a task that uses `captures`, and its number.
+    /// The function of a task that uses `captures`, none for a kernel, and its number.
     pub fn task(
         &mut self,
         node: &Node,
         captures: Vec<Capture>,
         roots: Vec<usize>,
         all_of: Vec<u32>,
-    ) -> Result<(FuncId, u32)> {
-        let id = self.declare(&TASK_PARAMS)?;
+    ) -> Result<(Option<FuncId>, u32)> {
+        let version = self.version.expect("tasks are in entries");
         let number = self.tasks.len() as u32;
         let site = self.sites.number(node.op, Some(node.task));
-        self.tasks.push(TaskInMaking { id, node: node.clone(), site, nargs: captures.len(), roots, all_of });
-        self.pending.push_back(Pending::Task { id, version: self.version, op: node.op, task: node.task, captures });
+        let nargs = captures.len();
+        let is_kernel = self.binding.offloaded && matches!(self.program.ops[node.op].kind, OpKind::Task { .. });
+        let id = if is_kernel { None } else { Some(self.declare(&TASK_PARAMS)?) };
+        if let Some(id) = id {
+            self.pending.push_back(Pending::Task { id, version, op: node.op, task: node.task, captures });
+        }
+        self.tasks.push(TaskInMaking { id, version, node: node.clone(), site, nargs, roots, all_of });
         Ok((id, number))
     }
 

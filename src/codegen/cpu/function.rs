@@ -141,7 +141,7 @@ impl<'c, 'p> Function<'c, 'p> {
             }
             Capture::Var(var) => match self.vars[&var] {
                 VarPlace::Memory(address) => address,
-                VarPlace::Register(_) => unreachable!("{var:?} of an entry has an address"),
+                VarPlace::Register(register) => self.b.use_var(register),
             },
             Capture::Array(array) => self.arrays[&array],
         }

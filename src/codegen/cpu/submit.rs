@@ -6,7 +6,7 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use smallvec::SmallVec;
 
 use crate::error::Result;
@@ -41,6 +41,7 @@ impl Function<'_, '_> {
         let args = self.stack_slot(8 * captures.len() as i64);
         for (index, &capture) in captures.iter().enumerate() {
             let value = self.capture(capture);
+            let value = if self.unit.binding.offloaded { self.word(value) } else { value };
             self.b.ins().store(PLAIN, value, args, 8 * index as i32);
         }
         let roots = node.accesses.iter().map(|access| tasks.root(access.root)).collect();
@@ -51,11 +52,11 @@ impl Function<'_, '_> {
 
         // Where nothing comes after a single task, nothing could run while it blocks.
         let alone = node.last && blocks == Size::Const(1);
-        let in_place = !node.defers && (!node.waits || alone);
-        if !in_place {
+        let in_place = !self.unit.binding.offloaded && !node.defers && (!node.waits || alone);
+        let Some(callee) = callee.filter(|_| in_place) else {
             self.submit(&call, node);
             return Ok(());
-        }
+        };
         let live = self.live();
         let (pending, idle, after) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(pending);
@@ -78,6 +79,19 @@ impl Function<'_, '_> {
         self.b.ins().jump(after, &[]);
         self.b.switch_to_block(after);
         Ok(())
+    }
+
+    /// A value as 64 bits: integers keep their sign.
+    fn word(&mut self, value: Value) -> Value {
+        match self.type_of(value) {
+            types::I64 => value,
+            types::F32 => {
+                let bits = self.b.ins().bitcast(types::I32, MemFlagsData::new(), value);
+                self.b.ins().uextend(types::I64, bits)
+            }
+            types::I8 => self.b.ins().uextend(types::I64, value),
+            _ => self.b.ins().sextend(types::I64, value),
+        }
     }
 
     fn live(&mut self) -> Value {

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
-use crate::codegen::cpu::{TaskAccess, TaskCode};
-use crate::passes::task_graph::Mode;
+use super::touches::Touches;
+use crate::codegen::cpu::TaskCode;
 use crate::runtime::hooks::Pending;
 
 /// A task instance, for those that depend on it. Instances reuse places, so a handle also has the generation.
@@ -73,18 +73,6 @@ struct Node {
     live: bool,
 }
 
-/// First and last index in each dimension.
-type Part = SmallVec<[(i64, i64); 2]>;
-
-/// A live task's access.
-#[derive(Debug)]
-struct Touch {
-    node: u32,
-    generation: u32,
-    mode: Mode,
-    part: Part,
-}
-
 /// A cell that has to arrive before a task has ended.
 #[derive(Debug)]
 struct Deferred {
@@ -132,8 +120,7 @@ pub(in crate::runtime) struct Graph {
     nodes: Vec<Node>,
     free: Vec<u32>,
     ready: VecDeque<u32>,
-    /// By root.
-    touched: Vec<Vec<Touch>>,
+    touches: Touches,
     deferred: Vec<Deferred>,
     /// Tasks with cells to arrive.
     deferring: u32,
@@ -190,12 +177,14 @@ impl Graph {
                 }
             }
         }
-        let mut words = submission.regions;
-        for (number, access) in submission.code.accesses.iter().enumerate() {
-            let (part, rest) = words.split_at(2 * access.ndims);
-            words = rest;
-            self.touch(index, number, access, part.chunks_exact(2).map(|ends| (ends[0], ends[1])).collect());
-        }
+        let mut touches = std::mem::take(&mut self.touches);
+        touches.add(handle, &submission.code.accesses, submission.regions, |other, conflict| {
+            if let Some(number) = conflict {
+                self.wait_for(index, other, Cause::Conflict(number));
+            }
+            !self.has_ended(other)
+        });
+        self.touches = touches;
         if self.nodes[index as usize].before > 0 {
             return handle;
         }
@@ -227,30 +216,6 @@ impl Graph {
         let node = &mut self.nodes[index as usize];
         node.before += 1;
         node.cause.get_or_insert((task, handle, cause));
-    }
-
-    /// Makes `index` wait for conflicting accesses, and keeps its own in mind.
-    fn touch(&mut self, index: u32, number: usize, access: &TaskAccess, part: Part) {
-        if self.touched.len() <= access.root {
-            self.touched.resize_with(access.root + 1, Vec::new);
-        }
-        let mut touches = std::mem::take(&mut self.touched[access.root]);
-        touches.retain(|touch| {
-            let other = &self.nodes[touch.node as usize];
-            if !other.live || other.generation != touch.generation {
-                return false;
-            }
-            if touch.node != index && touch.mode.conflicts(access.mode) && overlap(&touch.part, &part) {
-                let handle = Handle::new(touch.node as usize, touch.generation);
-                self.wait_for(index, handle, Cause::Conflict(number));
-                // Whoever conflicts with the old one conflicts with the new one, which comes later.
-                return !(access.mode == Mode::Write && covers(&part, &touch.part));
-            }
-            true
-        });
-        let generation = self.nodes[index as usize].generation;
-        touches.push(Touch { node: index, generation, mode: access.mode, part });
-        self.touched[access.root] = touches;
     }
 
     /// The next block of the task that is ready at this place, which then runs; the first one has been ready for longest.
@@ -360,14 +325,6 @@ impl Graph {
     }
 }
 
-fn overlap(a: &Part, b: &Part) -> bool {
-    a.iter().zip(b).all(|(x, y)| x.0 <= y.1 && y.0 <= x.1)
-}
-
-fn covers(a: &Part, b: &Part) -> bool {
-    a.iter().zip(b).all(|(x, y)| x.0 <= y.0 && y.1 <= x.1) && a.len() <= b.len()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -376,7 +333,11 @@ mod tests {
     use proptest::test_runner::RngSeed;
 
     use super::*;
+    use crate::codegen::cpu::TaskAccess;
     use crate::codegen::cpu::abi::{Exit, Frame};
+    use crate::codegen::versions::Version;
+    use crate::ir::Op;
+    use crate::passes::task_graph::Mode;
 
     unsafe extern "C" fn nothing(_: *mut Frame, _: *const u64, _: i64) -> i32 {
         Exit::Done as i32
@@ -417,12 +378,14 @@ mod tests {
         TaskCode {
             name: String::new(),
             site: 0,
-            run: nothing,
+            origin: (Version::from_u32(0), Op::from_u32(0)),
+            run: Some(nothing),
             nargs: 1,
             accesses: task.accesses.iter().map(access).collect(),
             ndeps: task.deps.len(),
             all_of: Vec::new(),
             waits: false,
+            defers: false,
         }
     }
 

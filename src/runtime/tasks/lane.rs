@@ -76,8 +76,9 @@ impl Job {
         // Nothing unwinds out of a fiber.
         guarded(&context, Exit::Failed as i32, || {
             let code = &context.image.routine.tasks[self.block.task as usize];
+            let run = code.run.expect("a task that runs on a core has code");
             // SAFETY: the code was compiled for these arguments, which stay until the task has ended.
-            let exit = unsafe { (code.run)(&mut frame, self.block.args, self.block.index) };
+            let exit = unsafe { run(&mut frame, self.block.args, self.block.index) };
             if exit == Exit::Fault as i32 {
                 context.core.fail(context.rank, &report::fault(&context, &frame.fault));
             }

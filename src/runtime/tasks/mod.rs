@@ -8,6 +8,7 @@
 mod fiber;
 mod graph;
 mod lane;
+mod touches;
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
