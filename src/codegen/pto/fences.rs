@@ -19,14 +19,10 @@ use super::kernel::{Block, Body, Fence, Pipe, Stmt};
 /// Puts in all fences that a body without any needs.
 pub fn insert(body: &mut Body, rules: &Rules) {
     while let Some(lack) = first_lack(body, rules) {
-        let count = lack.fences.len();
-        for place in lack.loops.iter().copied().chain([lack.at]) {
-            put_in(&mut body.code, place, &lack.fences);
-            let helps = first_lack(body, rules).is_none_or(|l| (l.at, &l.fences) != (lack.at + count, &lack.fences));
-            if helps {
-                break;
-            }
-            (0..count).for_each(|_| _ = take_out(&mut body.code, place));
+        let mut places = lack.loops.iter().copied().chain([lack.at]);
+        // If nothing helps, the check says what is missing.
+        if !places.any(|place| helps(body, rules, &lack, place)) {
+            break;
         }
     }
     for at in places(body).into_iter().rev() {
@@ -35,6 +31,17 @@ pub fn insert(body: &mut Body, rules: &Rules) {
             put_in(&mut body.code, at, &[fence]);
         }
     }
+}
+
+/// Puts in what is lacking at a place, if that is of any use.
+fn helps(body: &mut Body, rules: &Rules, lack: &Lack, place: usize) -> bool {
+    let count = lack.fences.len();
+    put_in(&mut body.code, place, &lack.fences);
+    let helps = first_lack(body, rules).is_none_or(|next| (next.at, &next.fences) != (lack.at + count, &lack.fences));
+    if !helps {
+        (0..count).for_each(|_| _ = take_out(&mut body.code, place));
+    }
+    helps
 }
 
 /// The numbers of the fences of a body.
@@ -86,6 +93,7 @@ struct Progress {
 /// The way into memory, of what has been written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
+    /// Somebody has written it.
     Done,
     /// The cache of scalars does not hold it.
     Cleaned,
