@@ -3,7 +3,11 @@
 #[path = "../support/choices.rs"]
 mod choices;
 mod fences;
+mod kernels;
+#[path = "../support/memory.rs"]
+mod memory;
 mod programs;
+mod runs;
 #[path = "../support/text.rs"]
 mod text;
 
