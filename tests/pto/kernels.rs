@@ -129,11 +129,8 @@ impl<'p> Kernels<'p> {
             .collect();
         let exits = std::thread::scope(|scope| {
             let words = &words;
-            let threads: Vec<_> = ranks
-                .iter()
-                .enumerate()
-                .map(|(rank, state)| scope.spawn(move || state.drive(rank, words)))
-                .collect();
+            let threads: Vec<_> =
+                ranks.iter().enumerate().map(|(rank, state)| scope.spawn(move || state.drive(rank, words))).collect();
             let begin = Instant::now();
             while threads.iter().any(|thread| !thread.is_finished()) {
                 let failed = stops.iter().any(|stop| stop.load(Ordering::Relaxed) != 0);

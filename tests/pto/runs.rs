@@ -18,12 +18,8 @@ fn run(name: &str, program: &Program, options: &Options) {
     let (expanded, layout) = programs::prepared(program, options).expect("collectives can be written out");
     let kernels = Kernels::build(name, &expanded, &layout, options);
     let given = inputs(program, options.nranks, 1, Fill::Iota, 0, &[]).expect("arguments can be made up");
-    let checks = check::Options {
-        nranks: options.nranks,
-        dims: &given.dims,
-        args: &given.args,
-        ..check::Options::default()
-    };
+    let checks =
+        check::Options { nranks: options.nranks, dims: &given.dims, args: &given.args, ..check::Options::default() };
     let meant = check::run(&expanded, &checks, &Schedule::Choices(Vec::new())).expect("the interpreter runs");
     let outcome = kernels.launch(&given.args, &given.dims);
     match &meant.fault {

@@ -33,12 +33,12 @@ fn targets_and_checks_are_chosen() {
     let folder = Folder::new();
     let emit = |more: &str, name: &str| {
         let (example, kernels) = (examples().join("16_composed.pld"), folder.text(name));
-        pld(&format!("emit {more} {} -o {kernels}", example.display())).ok();
+        pld(&format!("emit {more} -n 4 {} -o {kernels}", example.display())).ok();
         fs::read_to_string(folder.path(name).join("composed.cpp")).unwrap()
     };
     let (checked, unchecked) = (emit("--target a5", "checked"), emit("--target a5 --unchecked", "unchecked"));
-    assert!(checked.contains("for 2 ranks on a5.\n") && checked.contains("pld::is_stopped(stop)"), "{checked}");
-    assert!(unchecked.contains("for 2 ranks on a5, unchecked.\n") && unchecked.contains("TWAIT("), "{unchecked}");
+    assert!(checked.contains("for 4 ranks on a5.\n") && checked.contains("pld::is_stopped(stop)"), "{checked}");
+    assert!(unchecked.contains("for 4 ranks on a5, unchecked.\n") && unchecked.contains("TWAIT("), "{unchecked}");
     // The vector unit of an A5 waits for itself.
     assert!(!checked.contains("pipe_barrier(PIPE_V)") && emit("--target a2a3", "old").contains("pipe_barrier(PIPE_V)"));
 }
@@ -111,7 +111,7 @@ fn the_compiler_of_the_toolkit_builds_them() {
     assert!(said.contains("set PTO_ISA_ROOT to a copy of PTO-ISA"), "{said}");
     let root = format!("-DPTO_ISA_ROOT={}", folder.path("").display());
     let said = cmake(&folder, &["-S", "a5", "-B", "none", &root]).failed(1);
-    assert!(said.contains("set ASCEND_HOME_PATH to the CANN toolkit, or PLD_CPU_SIM=ON"), "{said}");
+    assert!(said.contains("set ASCEND_HOME_PATH to the CANN toolkit, or"), "{said}");
 }
 
 /// Builds the kernels of all programs of a folder for this machine.
