@@ -75,6 +75,13 @@ template <typename T, int Rows, int Cols>
 using Chunk =
     pto::Tile<pto::TileType::Vec, T, Rows, padded<T>(Cols), pto::BLayout::RowMajor, pto::DYNAMIC, pto::DYNAMIC>;
 
+/// Adds each element of a tile to what is there, atomically.
+template <typename Region, typename Tile>
+AICORE inline void store_add(Region &to, Tile &tile)
+{
+    pto::TSTORE<Tile, Region, pto::AtomicType::AtomicAdd>(to, tile);
+}
+
 // Reports: what the host reads of a kernel. The numbers are the host's.
 
 enum FaultKind : uint32_t { BOUNDS = 1, PEER, ARRAY, DIVISION, STEP, REQUIRE, AGREE };

@@ -146,7 +146,8 @@ impl Statements<'_> {
             }
             Stmt::Load { tile, from } => self.line(format!("TLOAD({}, {});", tile.name, from.name)),
             Stmt::Store { to, tile, add } => {
-                self.line(format!("TSTORE{}({}, {});", atomic(*add), to.name, tile.name));
+                let instruction = if *add { "pld::store_add" } else { "TSTORE" };
+                self.line(format!("{instruction}({}, {});", to.name, tile.name));
             }
             Stmt::Compute { instruction, dst, operands, flag, .. } => {
                 let mut args = vec![dst.name.as_str()];

@@ -36,7 +36,7 @@ pub fn expr(text: &str) -> Expr {
 }
 
 pub fn element(root: Tensor) -> Element {
-    Element { memory: Memory { root, remote: false }, dtype: DType::I32, address: expr("p") }
+    Element { memory: Memory { root, remote: false }, dtype: DType::I32, base: expr("p"), index: expr("0") }
 }
 
 pub fn view(name: &str, root: Tensor, remote: bool) -> View {
