@@ -51,7 +51,8 @@ test-hccl-sys: setup
 	scripts/setup.sh venv clang++
 	CANN_INCLUDE=$$(scripts/cann-headers.sh) && export CANN_INCLUDE && \
 	$(CARGO) $(NEXTEST) -p pld-abi-check --test cann && \
-	$(CARGO) $(NEXTEST) -p hccl-sys --features bindgen
+	$(CARGO) $(NEXTEST) -p hccl-sys --features bindgen && \
+	$(CARGO) check -p pld -p hccl-sys --features hccl-sys/bindgen
 
 # The protocols between ranks, every interleaving that loom can reach.
 test-loom:
