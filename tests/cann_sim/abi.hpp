@@ -1,5 +1,5 @@
-// The part of CANN's C interface that this library has, in our own words; or the vendor's own headers, against which every
-// definition here must compile too (see tests/cann_sim.rs).
+// The part of CANN's C interface that this library has, in our own words; or the vendor's own headers, against which
+// every definition here must compile too (see tests/cann_sim.rs).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What all functions share: they are counted, can be ordered to fail, leave a text with an error, and give out handles that
-// are known as long as they live.
+// What all functions share: they are counted, can be ordered to fail, leave a text with an error, and give out handles
+// that are known as long as they live.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ enum Code : int {
   RT_DRV_INTERNAL_ERROR = 507899,
 };
 
-// The first statement of every function: counts the call, and gives the code with which CANN_SIM_FAIL orders it to fail, or 0.
+// The first statement of every function: counts the call, and gives the code with which CANN_SIM_FAIL orders it to
+// fail, or 0.
 int enter(const char *function);
 
 // Keeps the text for aclGetRecentErrMsg, with the function in front, and gives the code back.
@@ -59,8 +60,8 @@ void count_object(const char *kind, int change);
 // What handles of one kind have above their 48 lower bits: no address of a program begins so.
 uint64_t next_kind();
 
-// Live objects of a kind. Handles are numbers that no address is like and that never come again: one of another kind, or one
-// whose object is gone, is found out.
+// Live objects of a kind. Handles are numbers that no address is like and that never come again: one of another kind,
+// or one whose object is gone, is found out.
 template <class T>
 class Handles {
  public:

@@ -172,7 +172,8 @@ EXPORTED aclError aclrtDestroyContext(aclrtContext context) {
   for (Device &device : devices()) {
     std::scoped_lock lock(device.mutex);
     if (context && context == device.primary)
-      return fail(INVALID_PARAM, "%p is the context of aclrtSetDevice(%d); aclrtResetDevice ends it", context, device.number);
+      return fail(INVALID_PARAM, "%p is the context of aclrtSetDevice(%d); aclrtResetDevice ends it", context,
+                  device.number);
   }
   return contexts.remove(context) ? 0 : RT_INVALID_HANDLE;
 }

@@ -25,6 +25,9 @@ fn compile(source: &Path, object: &Path, arch: &str, more: &[&str]) -> Output {
     let mut ccec = Command::new(toolkit().join("bin/ccec"));
     ccec.args(["-c", "-O3", "-x", "cce", "-std=c++17", "--cce-aicore-only", &format!("--cce-aicore-arch={arch}")]);
     ccec.args(["-mllvm", "-cce-aicore-stack-size=0x8000", "-DMEMORY_BASE"]);
+    if let Some(root) = std::env::var_os("PTO_ISA_ROOT") {
+        ccec.arg(format!("-I{}", Path::new(&root).join("include").display()));
+    }
     ccec.arg(format!("-I{}", toolkit().join("include").display())).args(more);
     ccec.arg("-o").arg(object).arg(source).output().unwrap()
 }
@@ -274,6 +277,23 @@ fn wrong(rank: &Rank) {
         ok((acl.aclrtBinaryUnLoad)(binary));
     }
     end(0);
+}
+
+/// With each standard, and with the dtypes and the UB of each generation.
+#[test]
+fn instructions_compute_what_they_should() {
+    let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pto_sim");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("check.{}", std::process::id()));
+    for (standard, generation) in [("-std=c++17", "2"), ("-std=c++20", "5")] {
+        let mut compiler = Command::new("g++");
+        compiler.args([standard, "-Wall", "-Wextra", "-Werror", "-O1", "-D__CPU_SIM"]);
+        compiler.arg(format!("-DPTO_SIM_GENERATION={generation}")).arg("-I").arg(&headers);
+        let compiled = compiler.arg(headers.join("check.cpp")).arg("-o").arg(&program).output().unwrap();
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        let checked = Command::new(&program).output().unwrap();
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    }
+    std::fs::remove_file(program).unwrap();
 }
 
 #[test]

@@ -43,7 +43,8 @@ int synchronize_event(aclrtEvent handle, int milliseconds) {
   if (!current_context()) return RT_CONTEXT_NULL;
   std::unique_lock lock(event->mutex);
   if (event->recorded == 0) return fail(RT_PARAM_INVALID, "the event was never recorded");
-  if (wait(event->changed, lock, milliseconds, [&, until = event->recorded] { return event->reached >= until; })) return 0;
+  if (wait(event->changed, lock, milliseconds, [&, until = event->recorded] { return event->reached >= until; }))
+    return 0;
   return fail(RT_EVENT_SYNC_TIMEOUT, "no stream came to the event in %d ms", milliseconds);
 }
 
@@ -201,7 +202,8 @@ EXPORTED aclError aclrtStreamWaitEvent(aclrtStream in, aclrtEvent handle) {
   std::shared_ptr<Stream> stream;
   if (int code = find_stream(in, stream)) return code;
   std::scoped_lock lock(event->mutex);
-  if (event->recorded == 0) return fail(RT_PARAM_INVALID, "the event was never recorded: the stream would wait for ever");
+  if (event->recorded == 0)
+    return fail(RT_PARAM_INVALID, "the event was never recorded: the stream would wait for ever");
   stream->submit([event, record = event->recorded](std::string &) {
     std::unique_lock lock(event->mutex);
     event->changed.wait(lock, [&] { return event->reached >= record; });
@@ -217,7 +219,8 @@ EXPORTED aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedSta
   if (!event) return RT_INVALID_HANDLE;
   if (!current_context()) return RT_CONTEXT_NULL;
   std::scoped_lock lock(event->mutex);
-  const bool complete = event->recorded != 0 && event->reached == event->recorded;
+  // One that was never recorded, too.
+  const bool complete = event->reached == event->recorded;
   *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return 0;
 }

@@ -66,6 +66,13 @@ impl Context {
         self.set(cann)?;
         Ok(Entered { cann, before })
     }
+
+    /// The same around calls of HCCL, which may leave the thread in another context than they found it in.
+    pub(super) fn enter_for_hccl(self, cann: &'static Cann) -> Result<Entered> {
+        let before = Self::current(cann);
+        self.set(cann)?;
+        Ok(Entered { cann, before })
+    }
 }
 
 /// A context that is current for a while.
@@ -170,13 +177,13 @@ impl Card {
     }
 
     /// Whether `address` is memory of the host; none where CANN does not say.
-    pub fn is_host_memory(&self, address: *const c_void) -> Option<bool> {
+    pub fn is_host_memory(&self, address: u64) -> Option<bool> {
         let _entered = self.enter().ok()?;
         let location = aclrtMemLocation { id: 0, type_: 0 };
         let mut attributes = aclrtPtrAttributes { location, pageSize: 0, rsv: [0; 4] };
         let get_attributes = self.cann.aclrtPointerGetAttributes?;
         // SAFETY: the function looks the address up and does not follow it.
-        if unsafe { get_attributes(address, &mut attributes) } != ACL_SUCCESS {
+        if unsafe { get_attributes(address as *const c_void, &mut attributes) } != ACL_SUCCESS {
             forget_text(self.cann);
             return None;
         }

@@ -2,22 +2,23 @@
 
 use std::ffi::c_void;
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::agreement::{agree, at_rank};
+use super::agreement::{agree, all_succeed, at_rank};
 use super::call::acl;
 use super::card::{Card, process_device};
 use super::comm::{self, Comm};
 use super::compiler::Compiler;
 use super::context::MAX_CARDS;
-use super::windows::{self, DeviceWindows, Found};
+use super::windows::{self, DeviceWindows};
 use super::{HcclOptions, cann};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Transport;
 use crate::transport::wire::{Put, Reader};
 
-/// How long a link to another card may take to come up.
+/// How long links to other cards may take to come up.
 const LINK_TIME: Duration = Duration::from_secs(3);
 /// Pauses between two looks at a link.
 const LINK_PAUSE: Duration = Duration::from_millis(1);
@@ -30,7 +31,8 @@ pub struct Cards {
     compiler: Compiler,
     /// The driver's number of each rank's device.
     devices: Vec<u32>,
-    pub(super) found: Found,
+    /// Some rank's card exports nothing to the fabric.
+    pub(super) no_fabric: AtomicBool,
     /// Why a card of this process has no link to that of a rank; by rank, once links were made.
     unconnected: OnceLock<Vec<Option<String>>>,
     host: Box<dyn Transport>,
@@ -59,8 +61,8 @@ impl Cards {
         let devices = hellos.iter().map(|hello| hello.device).collect();
         // SAFETY: as the caller says.
         let comms = unsafe { comms(&*host, &local, &options.comms, deadline) }?;
-        let (found, unconnected) = Default::default();
-        Ok(Self { _comms: comms, local, compiler, devices, found, unconnected, host })
+        let (no_fabric, unconnected) = Default::default();
+        Ok(Self { _comms: comms, local, compiler, devices, no_fabric, unconnected, host })
     }
 
     /// The card of `rank`, which this process drives.
@@ -96,9 +98,10 @@ impl Cards {
     /// made is no error yet: memory may be reached in other ways, and mapping it tells.
     pub(super) fn connect(&self, deadline: Instant) {
         self.unconnected.get_or_init(|| {
+            let end = deadline.min(Instant::now() + LINK_TIME);
             let peers = self.devices.iter().map(|device| {
                 let links = self.local.iter().filter(|card| card.driver_device() != *device);
-                links.filter_map(|card| link(card, *device, deadline).err()).map(|e| e.message).next()
+                links.filter_map(|card| link(card, *device, end).err()).map(|e| e.message).next()
             });
             peers.collect()
         });
@@ -182,15 +185,13 @@ unsafe fn comms(
     engine: &[*mut c_void],
     deadline: Instant,
 ) -> Result<Vec<Comm>> {
-    let nothing = |_: &Vec<Comm>| vec![Vec::new(); local.len()];
     if !engine.is_empty() {
         let comms = each(host, local, |rank, card| {
             let raw = engine[(rank - host.local().start) as usize];
             // SAFETY: as the caller says.
             unsafe { Comm::of_engine(card, raw, rank, host.nranks()) }
         });
-        agree(host, comms.as_ref().map(nothing).map_err(Error::clone), deadline)?;
-        return comms;
+        return all_succeed(host, comms, deadline);
     }
     let roots = each(host, local, |rank, card| if rank == 0 { comm::root_info(card) } else { Ok(Vec::new()) });
     let roots = agree(host, roots, deadline)?;
@@ -198,13 +199,12 @@ unsafe fn comms(
 }
 
 /// Lets `card` reach the card that the driver calls `device`.
-fn link(card: &Card, device: u32, deadline: Instant) -> Result<()> {
+fn link(card: &Card, device: u32, end: Instant) -> Result<()> {
     let cann = card.cann();
     let _entered = card.enter()?;
     let peer = process_device(cann, device)?;
     // SAFETY: any number is allowed; a wrong one is an error.
     unsafe { acl!(cann, aclrtDeviceEnablePeerAccess(peer, 0)) }?;
-    let end = deadline.min(Instant::now() + LINK_TIME);
     loop {
         let mut status = 0;
         // SAFETY: the function writes a number.

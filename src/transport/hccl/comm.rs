@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use hccl_sys::*;
 
-use super::agreement::{agree, at_rank};
+use super::agreement::{all_succeed, at_rank};
 use super::call::hccl;
 use super::card::Card;
 use crate::error::{Error, ErrorKind, Result};
@@ -43,7 +43,7 @@ impl Comm {
     /// # Safety
     /// `raw` is a communicator of this card that lives as long as the result.
     pub(super) unsafe fn of_engine(card: &Arc<Card>, raw: HcclComm, rank: u32, nranks: u32) -> Result<Self> {
-        let _entered = card.enter()?;
+        let _entered = card.context().enter_for_hccl(card.cann())?;
         let (mut its_rank, mut its_nranks) = (0, 0);
         // SAFETY: as the caller says; both functions write a number.
         unsafe {
@@ -61,7 +61,7 @@ impl Comm {
 
     /// A new one. Returns when all ranks have called it, or when HCCL gives up.
     fn init(card: &Arc<Card>, root: &HcclRootInfo, rank: u32, nranks: u32) -> Result<Self> {
-        let _entered = card.enter()?;
+        let _entered = card.context().enter_for_hccl(card.cann())?;
         let mut raw = ptr::null_mut();
         // SAFETY: the function reads the root's information and writes the communicator.
         unsafe { hccl!(card.cann(), HcclCommInitRootInfo(nranks, root, rank, &mut raw)) }?;
@@ -72,7 +72,7 @@ impl Comm {
 impl Drop for Comm {
     fn drop(&mut self) {
         if self.is_own
-            && let Ok(_entered) = self.card.enter()
+            && let Ok(_entered) = self.card.context().enter_for_hccl(self.card.cann())
         {
             // SAFETY: the communicator was made for this struct. There is nobody to tell of a failure.
             unsafe { (self.card.cann().HcclCommDestroy)(self.raw) };
@@ -82,7 +82,7 @@ impl Drop for Comm {
 
 /// By what the ranks find rank 0, on whose card this is called.
 pub(super) fn root_info(card: &Card) -> Result<Vec<u8>> {
-    let _entered = card.enter()?;
+    let _entered = card.context().enter_for_hccl(card.cann())?;
     let mut root = HcclRootInfo { internal: [0; HCCL_ROOT_INFO_BYTES as usize] };
     // SAFETY: the function writes the information.
     unsafe { hccl!(card.cann(), HcclGetRootInfo(&mut root)) }?;
@@ -102,10 +102,9 @@ pub(super) fn init_all(host: &dyn Transport, cards: &[Arc<Card>], root: &[u8], d
     if calls.is_err() {
         failure.claim(host.local().start);
     }
-    let end = calls.and_then(|calls| collect(host, calls, &failure, deadline));
-    let mine = end.as_ref().map(|_| vec![Vec::new(); cards.len()]).map_err(Error::clone);
-    agree(host, mine, deadline)?;
-    end?.ok_or_else(|| Error::new(ErrorKind::Internal, "HCCL has failed on a rank that does not say so"))
+    let comms = calls.and_then(|calls| collect(host, calls, &failure, deadline));
+    all_succeed(host, comms, deadline)?
+        .ok_or_else(|| Error::new(ErrorKind::Internal, "HCCL has failed on a rank that does not say so"))
 }
 
 /// A call of HCCL on a thread of its own.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pld::error::{ErrorKind, Result};
 use pld::transport::hccl::compiler::{Architecture, Compiler, Source};
 
-use super::{Processes, Variables, World, toolkit};
+use super::{Processes, World, toolkit};
 use crate::ranks::{Job, Rank, Scenario, list};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
