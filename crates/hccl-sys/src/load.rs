@@ -93,10 +93,12 @@ table! {
         aclInit aclGetRecentErrMsg aclrtGetVersion aclrtGetSocName
         aclrtGetDeviceCount aclrtSetDevice aclrtResetDevice aclrtGetDevice
         aclrtGetCurrentContext aclrtSetCurrentContext
-        aclrtCreateStream aclrtDestroyStream aclrtSynchronizeStreamWithTimeout
+        aclrtCreateStream aclrtDestroyStream aclrtStreamQuery
+        aclrtSynchronizeStream aclrtSynchronizeStreamWithTimeout
         aclrtCreateEventExWithFlag aclrtDestroyEvent aclrtRecordEvent aclrtStreamWaitEvent
-        aclrtQueryEventStatus aclrtSynchronizeEventWithTimeout
-        aclrtMalloc aclrtFree aclrtMemcpy aclrtMemset aclrtMemsetAsync
+        aclrtQueryEventStatus aclrtSynchronizeEvent aclrtSynchronizeEventWithTimeout aclrtEventElapsedTime
+        aclrtMalloc aclrtFree aclrtMallocHost aclrtFreeHost
+        aclrtMemcpy aclrtMemcpyAsync aclrtMemset aclrtMemsetAsync
         aclrtMemGetAllocationGranularity aclrtMallocPhysical aclrtFreePhysical
         aclrtReserveMemAddress aclrtReleaseMemAddress aclrtMapMem aclrtUnmapMem aclrtMemSetAccess
         aclrtMemExportToShareableHandle aclrtMemImportFromShareableHandle
@@ -105,10 +107,11 @@ table! {
     }
     acl optional: {
         aclrtGetLogicDevIdByUserDevId aclrtGetUserDevIdByLogicDevId aclrtGetMemInfo aclrtPointerGetAttributes
-        aclrtMemExportToShareableHandleV2 aclrtMemImportFromShareableHandleV2
+        aclrtMemExportToShareableHandleV2 aclrtMemImportFromShareableHandleV2 aclrtLaunchHostFunc
     }
     hccl: {
-        HcclGetRootInfo HcclCommInitRootInfo HcclCommDestroy HcclGetRankSize HcclGetRankId HcclGetErrorString
+        HcclGetRootInfo HcclCommInitRootInfo HcclCommDestroy HcclGetRankSize HcclGetRankId HcclBarrier
+        HcclGetErrorString
     }
 }
 

@@ -14,14 +14,27 @@ pub type aclrtContext = *mut c_void;
 pub type aclrtBinHandle = *mut c_void;
 /// A kernel in a loaded file.
 pub type aclrtFuncHandle = *mut c_void;
+/// A function of the host that a stream calls.
+pub type aclrtHostFunc = Option<unsafe extern "C" fn(args: *mut c_void)>;
+
 /// An event that streams wait for.
 pub const ACL_EVENT_SYNC: u32 = 1;
+/// An event whose time is kept.
+pub const ACL_EVENT_TIME_LINE: u32 = 8;
+
 /// Whether an event was reached.
 pub type aclrtEventRecordedStatus = c_uint;
 /// Not yet.
 pub const ACL_EVENT_RECORDED_STATUS_NOT_READY: aclrtEventRecordedStatus = 0;
 /// It was.
 pub const ACL_EVENT_RECORDED_STATUS_COMPLETE: aclrtEventRecordedStatus = 1;
+
+/// Whether a stream has work left.
+pub type aclrtStreamStatus = c_uint;
+/// It has none.
+pub const ACL_STREAM_STATUS_COMPLETE: aclrtStreamStatus = 0;
+/// It has.
+pub const ACL_STREAM_STATUS_NOT_READY: aclrtStreamStatus = 1;
 
 /// How a file of kernels is loaded.
 pub type aclrtBinaryLoadOptionType = c_uint;
@@ -110,8 +123,12 @@ functions! {
     pub fn aclrtCreateStream(stream: *mut aclrtStream) -> aclError;
     /// Ends a stream after its work.
     pub fn aclrtDestroyStream(stream: aclrtStream) -> aclError;
+    /// Waits for all work of a stream.
+    pub fn aclrtSynchronizeStream(stream: aclrtStream) -> aclError;
     /// The same, for some milliseconds.
     pub fn aclrtSynchronizeStreamWithTimeout(stream: aclrtStream, timeout: i32) -> aclError;
+    /// Whether a stream has work left.
+    pub fn aclrtStreamQuery(stream: aclrtStream, status: *mut aclrtStreamStatus) -> aclError;
     /// A new event.
     pub fn aclrtCreateEventExWithFlag(event: *mut aclrtEvent, flag: u32) -> aclError;
     /// Ends an event.
@@ -122,8 +139,14 @@ functions! {
     pub fn aclrtStreamWaitEvent(stream: aclrtStream, event: aclrtEvent) -> aclError;
     /// Whether an event was reached.
     pub fn aclrtQueryEventStatus(event: aclrtEvent, status: *mut aclrtEventRecordedStatus) -> aclError;
+    /// Waits for an event.
+    pub fn aclrtSynchronizeEvent(event: aclrtEvent) -> aclError;
     /// The same, for some milliseconds.
     pub fn aclrtSynchronizeEventWithTimeout(event: aclrtEvent, timeout: i32) -> aclError;
+    /// The milliseconds between two events.
+    pub fn aclrtEventElapsedTime(ms: *mut f32, startEvent: aclrtEvent, endEvent: aclrtEvent) -> aclError;
+    /// The stream calls a function of the host when it comes here.
+    pub fn aclrtLaunchHostFunc(stream: aclrtStream, func: aclrtHostFunc, args: *mut c_void) -> aclError;
 
     /// Loads a file of kernels that is in memory.
     pub fn aclrtBinaryLoadFromData(

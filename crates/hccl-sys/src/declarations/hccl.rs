@@ -2,6 +2,8 @@
 
 use std::ffi::{c_char, c_uint, c_void};
 
+use super::aclrtStream;
+
 /// What functions return: [`HCCL_SUCCESS`] or the code of an error.
 pub type HcclResult = c_uint;
 /// A communicator.
@@ -85,6 +87,8 @@ functions! {
     pub fn HcclGetRankSize(comm: HcclComm, rankSize: *mut u32) -> HcclResult;
     /// The rank of the caller.
     pub fn HcclGetRankId(comm: HcclComm, rank: *mut u32) -> HcclResult;
+    /// Streams of all ranks go on when all have come here.
+    pub fn HcclBarrier(comm: HcclComm, stream: aclrtStream) -> HcclResult;
     /// The text of a code.
     pub fn HcclGetErrorString(code: HcclResult) -> *const c_char;
 }

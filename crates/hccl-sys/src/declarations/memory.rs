@@ -18,6 +18,9 @@ pub type aclrtMemcpyKind = c_uint;
 pub const ACL_MEMCPY_HOST_TO_DEVICE: aclrtMemcpyKind = 1;
 /// From device to host.
 pub const ACL_MEMCPY_DEVICE_TO_HOST: aclrtMemcpyKind = 2;
+/// Within a device, or from one to another.
+pub const ACL_MEMCPY_DEVICE_TO_DEVICE: aclrtMemcpyKind = 3;
+
 /// Where memory is.
 pub type aclrtMemLocationType = c_uint;
 /// In the host.
@@ -132,6 +135,10 @@ functions! {
     pub fn aclrtMalloc(devPtr: *mut *mut c_void, size: usize, policy: aclrtMemMallocPolicy) -> aclError;
     /// Gives memory back.
     pub fn aclrtFree(devPtr: *mut c_void) -> aclError;
+    /// Memory of the host that devices copy from and to without staging it.
+    pub fn aclrtMallocHost(hostPtr: *mut *mut c_void, size: usize) -> aclError;
+    /// Gives it back.
+    pub fn aclrtFreeHost(hostPtr: *mut c_void) -> aclError;
     /// Copies; `destMax` is the room at `dst`.
     pub fn aclrtMemcpy(
         dst: *mut c_void,
@@ -139,6 +146,15 @@ functions! {
         src: *const c_void,
         count: usize,
         kind: aclrtMemcpyKind,
+    ) -> aclError;
+    /// Copies when the stream comes here.
+    pub fn aclrtMemcpyAsync(
+        dst: *mut c_void,
+        destMax: usize,
+        src: *const c_void,
+        count: usize,
+        kind: aclrtMemcpyKind,
+        stream: aclrtStream,
     ) -> aclError;
     /// Sets bytes; `maxCount` is the room.
     pub fn aclrtMemset(devPtr: *mut c_void, maxCount: usize, value: i32, count: usize) -> aclError;
