@@ -40,13 +40,8 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
         await_nothing_left();
         result
     }),
-    ("peer_that_does_not_call_hccl", |_| {
-        let deadline = Instant::now() + Duration::from_millis(200);
-        let options = HcclOptions { devices: vec![0], comms: Vec::new(), deadline };
-        let result = bring_up(Box::new(Echo(ThreadTransport::new(2)?)), &options).map(|_| "passed".into());
-        await_nothing_left();
-        result
-    }),
+    ("killed_before_hccl", killed_before_hccl),
+    ("alone_in_hccl", alone_in_hccl),
     ("bring_up_after_a_failure", |rank| {
         let failed = join(rank, soon()).map(drop);
         meet(&join(rank, soon())?)?;
@@ -93,20 +88,22 @@ fn await_nothing_left() {
     }
 }
 
-/// A world of two ranks whose second one says what the first one says, and does nothing.
-struct Echo(ThreadTransport);
+/// A transport that has only the first of its process's ranks, which calls this before HCCL: when ranks have exchanged
+/// everything and allocate memory for HCCL's result.
+struct BeforeHccl<F>(Box<dyn Transport>, F);
 
-impl Transport for Echo {
+impl<F: Fn() + Send + Sync> Transport for BeforeHccl<F> {
     fn name(&self) -> &'static str {
-        "echo"
+        self.0.name()
     }
 
     fn nranks(&self) -> u32 {
-        2
+        self.0.nranks()
     }
 
     fn local(&self) -> Range<u32> {
-        0..1
+        let first = self.0.local().start;
+        first..first + 1
     }
 
     fn exchange(&self, mine: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>> {
@@ -114,14 +111,43 @@ impl Transport for Echo {
     }
 
     fn allocate(&self, bytes: usize, deadline: Instant) -> Result<Memory> {
-        self.0.allocate(bytes, deadline)
+        let memory = self.0.allocate(bytes, deadline)?;
+        self.1();
+        Ok(memory)
     }
 
     fn lost(&self) -> Option<u32> {
-        None
+        self.0.lost()
     }
 
-    fn leave(&self) {}
+    fn leave(&self) {
+        self.0.leave();
+    }
+}
+
+/// Rank 1 does not get to HCCL, in which the others are meanwhile.
+fn killed_before_hccl(rank: &Rank) -> Result<String> {
+    let (me, home) = (rank.rank(), rank.home().to_owned());
+    let wait = move || {
+        std::fs::write(home.join(format!("before hccl.{me}")), "").unwrap();
+        while me == 1 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let options = HcclOptions { devices: vec![me as i32], comms: Vec::new(), deadline: soon() };
+    let result = bring_up(Box::new(BeforeHccl(host(rank)?, wait)), &options).map(|_| "passed".into());
+    await_nothing_left();
+    result
+}
+
+/// Rank 1 says what rank 0 says, but does not call HCCL.
+fn alone_in_hccl(_: &Rank) -> Result<String> {
+    let deadline = Instant::now() + Duration::from_millis(200);
+    let options = HcclOptions { devices: vec![0], comms: Vec::new(), deadline };
+    let host = BeforeHccl(Box::new(ThreadTransport::new(2)?), || ());
+    let result = bring_up(Box::new(host), &options).map(|_| "passed".into());
+    await_nothing_left();
+    result
 }
 
 /// The engine's own communicators are used, and not destroyed.
@@ -234,11 +260,27 @@ fn a_failing_call_fails_on_all_ranks() {
     }
 }
 
+/// Who is in HCCL's call comes back from it when a rank is lost.
 #[test]
-fn hccl_waits_longer_than_the_world() {
-    let world = World::start("peer_that_does_not_call_hccl", 1, Processes::One, &[("HCCL_CONNECT_TIMEOUT", "1")]);
+fn a_rank_that_dies_before_hccl() {
+    let mut world = World::start("killed_before_hccl", 3, Processes::OneARank, &[("HCCL_CONNECT_TIMEOUT", "2")]);
+    world.job.hear_all("before hccl");
+    world.job.kill(1);
+    let outcomes = world.outcomes();
+    assert_eq!(outcomes[1], Outcome::Killed(9));
+    for seat in [0, 2] {
+        let message = outcomes[seat].failed("PeerLost");
+        assert!(message.starts_with("rank 1 "), "{message}");
+    }
+    world.assert_nothing_is_left();
+}
+
+/// Who is in HCCL's call comes back from it when time is up.
+#[test]
+fn a_rank_that_does_not_call_hccl() {
+    let world = World::start("alone_in_hccl", 1, Processes::One, &[("HCCL_CONNECT_TIMEOUT", "1")]);
     let message = world.fail("Timeout");
-    assert_eq!(message, "rank 0: HcclCommInitRootInfo has not returned within 0.2 s");
+    assert!(message.starts_with("rank 0: HcclCommInitRootInfo has not returned within 0."), "{message}");
 }
 
 #[test]

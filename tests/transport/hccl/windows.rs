@@ -30,6 +30,18 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
         failed.map(|()| "allocated".into())
     }),
     ("windows_in_use_when_dropped", in_use_when_dropped),
+    ("windows_of_the_lost", |rank| {
+        let transport = join(rank, soon())?;
+        let windows = cards(&transport).allocate_windows(5000, soon())?;
+        rank.say("ready");
+        if transport.local().start == 1 {
+            rank.hear("never");
+        }
+        let failed = cards(&transport).allocate_windows(5000, soon()).map(drop);
+        // The memory of the lost is there as long as it is mapped.
+        read(cards(&transport), transport.local().start, &windows, 1)?;
+        failed.map(|()| "allocated".into())
+    }),
 ];
 
 /// Depends on who writes where in whose windows.
@@ -244,6 +256,19 @@ fn a_failing_call_fails_on_all_ranks() {
             format!("{about}{step}: ACL_ERROR_RT_DRV_INTERNAL_ERROR (507899): [cann_sim] {step}: call 1 was");
         assert!(message.starts_with(&expected), "{message}");
     }
+}
+
+#[test]
+fn a_rank_that_dies() {
+    let mut world = World::start("windows_of_the_lost", 3, Processes::OneARank, &[]);
+    world.job.hear_all("ready");
+    world.job.kill(1);
+    let outcomes = world.outcomes();
+    for seat in [0, 2] {
+        let message = outcomes[seat].failed("PeerLost");
+        assert!(message.starts_with("rank 1 "), "{message}");
+    }
+    world.assert_nothing_is_left();
 }
 
 #[test]
