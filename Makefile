@@ -65,8 +65,10 @@ test-c: package
 	cmake -S tests/c -B target/tests-c $(CONSUME) >/dev/null
 	cmake --build target/tests-c -j $(JOBS)
 	ctest --test-dir target/tests-c --output-on-failure
-	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
-	cmake --build target/examples -j $(JOBS)
+	tests/cann_sim/toolkit.sh target/cann_sim
+	export ASCEND_HOME_PATH=$(CURDIR)/target/cann_sim PLD_KERNEL_CACHE=$(CURDIR)/target/kernels && \
+	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null && \
+	cmake --build target/examples -j $(JOBS) && \
 	ctest --test-dir target/examples --output-on-failure
 
 # The C++ layer, likewise, with two compilers.

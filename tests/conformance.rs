@@ -3,6 +3,7 @@
 //! A vector is a program in `tests/conformance/` or `examples/pld/`, its inputs, and the right outputs, as formulas of
 //! rank and position. A later transport joins by one more function at the end of this file.
 
+#[allow(dead_code, reason = "each test uses some of it")]
 #[path = "support/cards.rs"]
 mod cards;
 #[path = "conformance/collectives.rs"]

@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "a test is its own documentation")]
 
 mod calls;
+#[allow(dead_code, reason = "each test uses some of it")]
 #[path = "../support/cards.rs"]
 mod cards;
 mod case;

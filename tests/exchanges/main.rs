@@ -2,6 +2,7 @@
 //! against a reference that is computed on the host.
 #![allow(missing_docs, reason = "a test is its own documentation")]
 
+#[allow(dead_code, reason = "each test uses some of it")]
 #[path = "../support/cards.rs"]
 mod cards;
 mod cp;

@@ -21,10 +21,16 @@ pub fn variables() -> [(&'static str, String); 2] {
 
 /// A job that runs `scenario` in a process for each of `nranks` cards.
 pub fn job(scenario: &str, nranks: u32) -> Job {
+    job_with(scenario, nranks, &[])
+}
+
+/// The same with more variables in their environment.
+pub fn job_with(scenario: &str, nranks: u32, more: &[(&'static str, &str)]) -> Job {
     let mut job = Job::new().patient(PATIENCE);
     for rank in 0..nranks {
         let place = [("PLD_RANK", rank.to_string()), ("PLD_WORLD_SIZE", nranks.to_string())];
-        job.spawn(scenario, variables().into_iter().chain(place));
+        let more = more.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        job.spawn(scenario, variables().into_iter().chain(place).chain(more));
     }
     job
 }
