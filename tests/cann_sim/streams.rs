@@ -10,8 +10,12 @@ use pld_test_ranks::Rank;
 
 use crate::acl::*;
 
-pub const SCENARIOS: &[(&str, Scenario)] =
-    &[("streams::order", order), ("streams::mistakes", mistakes), ("streams::copies", copies)];
+pub const SCENARIOS: &[(&str, Scenario)] = &[
+    ("streams::order", order),
+    ("streams::failure", failure),
+    ("streams::mistakes", mistakes),
+    ("streams::copies", copies),
+];
 
 type Steps = Mutex<Vec<u32>>;
 
@@ -98,6 +102,48 @@ fn order(_: &Rank) {
             ok((acl.aclrtDestroyStream)(stream));
         }
         assert_eq!(*steps.lock().unwrap(), [1, 2, 3, 4, 5]);
+    }
+    end(0);
+}
+
+#[test]
+fn a_stream_that_fails_drops_what_is_behind() {
+    run_clean("streams::failure", 1, &[]);
+}
+
+/// A copy to memory that is freed before it begins, while a thread waits for what is behind it.
+fn failure(_: &Rank) {
+    let acl = cann();
+    let steps: &'static Steps = Box::leak(Box::default());
+    begin(0);
+    let (stream, event, memory, from) = (stream(), event(), allocate(4), [1u8; 4]);
+    let (open, gate) = channel();
+    submit(stream, steps, 1, Some(gate));
+    // SAFETY: all handles live, and what was freed is not touched.
+    unsafe {
+        let (to, kind) = (memory, ACL_MEMCPY_HOST_TO_DEVICE);
+        ok((acl.aclrtMemcpyAsync)(to, 4, from.as_ptr().cast(), 4, kind, stream));
+        submit(stream, steps, 2, None);
+        ok((acl.aclrtRecordEvent)(event, stream));
+        submit(stream, steps, 3, None);
+        ok((acl.aclrtFree)(memory));
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                open.send(()).unwrap();
+            });
+            failed((acl.aclrtSynchronizeStreamWithTimeout)(stream, 30_000), 107016, "is no device memory");
+        });
+        for _ in 0..500 {
+            submit(stream, steps, 4, None);
+            let code = (acl.aclrtSynchronizeStreamWithTimeout)(stream, 30_000);
+            failed(code, 107016, "is no device memory");
+        }
+        // Others that wait for the stream go on.
+        ok((acl.aclrtSynchronizeEvent)(event));
+        assert_eq!(*steps.lock().unwrap(), [1]);
+        ok((acl.aclrtDestroyEvent)(event));
+        ok((acl.aclrtDestroyStream)(stream));
     }
     end(0);
 }
