@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use pld::check;
 use pld::codegen::cpu::abi::{Exit, Fault, Frame, Hooks, Pace, SUBMIT_FAILED, View};
 use pld::codegen::cpu::{Binding, Code, compile};
-use pld::codegen::pto::{KernelParam, Module, Options, Target, emit};
+use pld::codegen::pto::{Export, KernelParam, Module, Options, Target};
 use pld::ir::Program;
 use pld::passes::plan_windows::Layout;
 use pld::verify::domains::Domains;
@@ -61,7 +61,7 @@ pub struct Kernels<'p> {
     layout: &'p Layout,
     nranks: u32,
     code: Code,
-    pub module: Module,
+    pub module: &'p Module,
     /// By kernel.
     functions: Vec<Simulated>,
 }
@@ -88,9 +88,9 @@ struct Rank<'k> {
 const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
 
 impl<'p> Kernels<'p> {
-    /// Makes kernels of a program without collectives, and builds them under a name of their own.
-    pub fn build(name: &str, program: &'p Program, layout: &'p Layout, options: &Options) -> Self {
-        let module = emit(program, layout, options).unwrap_or_else(|error| panic!("{name}: {error}"));
+    /// Builds kernels under a name of their own.
+    pub fn build(name: &str, export: &'p Export<'p>, options: &Options) -> Self {
+        let Export { program, layout, module, .. } = export;
         let binding = Binding {
             nranks: options.nranks,
             rank: None,
@@ -103,7 +103,7 @@ impl<'p> Kernels<'p> {
             fenced: true,
         };
         let code = compile(program, &binding, &HOOKS).expect("the driver compiles");
-        let library = build(name, &module, options);
+        let library = build(name, module, options);
         let functions = module.kernels.iter().map(|kernel| function(library, &kernel.name)).collect();
         Self { program, layout, nranks: options.nranks, code, module, functions }
     }

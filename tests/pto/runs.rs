@@ -1,7 +1,7 @@
 //! Kernels compute what the interpreter says, or report the mistake that it finds.
 
 use pld::check::{self, Fill, Schedule, inputs};
-use pld::codegen::pto::{Options, Target};
+use pld::codegen::pto::{Options, Target, export};
 use pld::ir::Program;
 use pld::ir::print::op_text;
 
@@ -15,15 +15,16 @@ fn assert_same(name: &str, text: &str, nranks: u32, target: Target, checked: boo
 }
 
 fn run(name: &str, program: &Program, options: &Options) {
-    let (expanded, layout) = programs::prepared(program, options).expect("collectives can be written out");
-    let kernels = Kernels::build(name, &expanded, &layout, options);
+    let export = export(program, options).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let expanded = &export.program;
+    let kernels = Kernels::build(name, &export, options);
     let given = inputs(program, options.nranks, 1, Fill::Iota, 0, &[]).expect("arguments can be made up");
     let checks =
         check::Options { nranks: options.nranks, dims: &given.dims, args: &given.args, ..check::Options::default() };
-    let meant = check::run(&expanded, &checks, &Schedule::Choices(Vec::new())).expect("the interpreter runs");
+    let meant = check::run(expanded, &checks, &Schedule::Choices(Vec::new())).expect("the interpreter runs");
     let outcome = kernels.launch(&given.args, &given.dims);
     match &meant.fault {
-        Some(fault) => assert_fault(name, &expanded, &kernels, fault, &outcome),
+        Some(fault) => assert_fault(name, expanded, &kernels, fault, &outcome),
         None => {
             assert!(outcome.reports.is_empty(), "{name}: {:?}", outcome.reports);
             assert!(outcome.exits.iter().all(|&exit| exit == 0), "{name}: {:?}", outcome.exits);
