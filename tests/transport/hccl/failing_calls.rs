@@ -118,7 +118,6 @@ const DISPENSABLE: &[&str] = &[
 const ENTER: &str = "aclrtSetCurrentContext";
 
 /// A world in which things go wrong on the ranks of one process.
-#[derive(Clone, Copy)]
 struct Victim {
     processes: Processes,
     seat: u32,
