@@ -46,12 +46,15 @@ test-rust: setup
 	$(CARGO) build --workspace
 	$(CARGO) $(NEXTEST) --workspace
 
-# The declarations of CANN's functions: compared with the vendor's headers, and replaced by what bindgen makes of them.
+# The declarations of CANN's functions, and the simulation's: compared with the vendor's headers, and with what bindgen makes
+# of them in their place.
 test-hccl-sys: setup
 	scripts/setup.sh venv clang++
 	CANN_INCLUDE=$$(scripts/cann-headers.sh) && export CANN_INCLUDE && \
 	$(CARGO) $(NEXTEST) -p pld-abi-check --test cann && \
-	$(CARGO) $(NEXTEST) -p hccl-sys --features bindgen
+	$(CARGO) $(NEXTEST) -p pld --test cann_sim definitions && \
+	$(CARGO) $(NEXTEST) -p hccl-sys --features bindgen && \
+	$(CARGO) check -p pld -p hccl-sys --features hccl-sys/bindgen
 
 # The protocols between ranks, every interleaving that loom can reach.
 test-loom:

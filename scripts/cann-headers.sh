@@ -7,6 +7,7 @@ headers=$PWD/target/cann-headers
 wheel='torch_npu==2.14.0 --hash=sha256:7736f7d82cf9f16c7dfc4537f7e7c638153da760273a193455e70857f912189e'
 
 if [ ! -d "$headers" ]; then
+    mkdir -p target
     work=$(mktemp -d "$headers.XXXXXX")
     trap 'rm -rf "$work"' EXIT
     python3 -m venv "$work/venv"
@@ -21,6 +22,6 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
     folders = ("torch_npu/include/third_party/acl/inc/acl/", "torch_npu/include/third_party/hccl/inc/hccl/")
     wheel.extractall(sys.argv[2], [name for name in wheel.namelist() if name.startswith(folders)])
 PYTHON
-    mv "$work/headers/torch_npu/include" "$headers"
+    mv -T "$work/headers/torch_npu/include" "$headers" 2>/dev/null || [ -d "$headers" ]
 fi
 echo "$headers:$headers/third_party/acl/inc:$headers/third_party/hccl/inc"

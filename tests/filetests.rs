@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicI32;
 
 use pld::codegen::cpu::abi::{Frame, Hooks, View};
 use pld::codegen::cpu::{Binding, compile};
+use pld::codegen::pto;
 use pld::ir::parse::mistake::CODES;
 use pld::ir::parse::parse;
 use pld::ir::print::print;
@@ -90,6 +91,29 @@ fn codegen_suite() {
         };
         let code = compile(&program, &binding, &HOOKS).expect("the program compiles");
         code.sites.iter().map(|site| format!("{}: {}\n", site.task, site.text)).collect()
+    });
+}
+
+/// The kernels of the tasks, or why there are none; for the world, the target and the checks of first lines such as
+/// `# world 4`, `# target a5` and `# unchecked`.
+#[test]
+fn pto_suite() {
+    suite("pto", |text| {
+        let program = parse(text, FILE).unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+        let nranks = world(text).expect("a first line such as `# world 4`");
+        assert_eq!(verified(text), "");
+        let head: Vec<&str> = text.lines().take_while(|line| line.starts_with('#')).collect();
+        let target = head.iter().find_map(|line| line.strip_prefix("# target "));
+        let options = pto::Options {
+            target: pto::Target::from_name(target.unwrap_or("a2a3")).expect("the name of a target"),
+            nranks,
+            checked: !head.contains(&"# unchecked"),
+        };
+        let layout = plan_windows(&program, nranks).expect("windows have a size");
+        match pto::emit(&program, &layout, &options) {
+            Ok(module) => module.source,
+            Err(error) => format!("{error}\n"),
+        }
     });
 }
 

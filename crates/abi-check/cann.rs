@@ -10,6 +10,15 @@ use syn::{Item, parse_quote};
 
 use crate::signatures::Signatures;
 
+/// The headers; some versions of CANN have communicators in one of their own.
+const HEADERS: &str = "
+#include <acl/acl_rt.h>
+#include <hccl/hccl.h>
+#if __has_include(<hccl/hccl_comm.h>)
+#include <hccl/hccl_comm.h>
+#endif
+";
+
 /// Makes the test if there are headers: those in the directories of `CANN_INCLUDE`, or of an installed toolkit.
 pub fn generate(root: &Path, out: &Path) {
     println!("cargo:rustc-check-cfg=cfg(cann_headers)");
@@ -38,7 +47,8 @@ pub fn generate(root: &Path, out: &Path) {
 
     let functions = signatures.declaration("CannSignatures");
     fs::write(out.join("cann_bindings.rs"), quote!(#(#items)* #functions).to_string()).expect("a writable folder");
-    fs::write(out.join("cann_signatures.h"), signatures.header("CannSignatures", "::")).expect("a writable folder");
+    let header = HEADERS.to_owned() + &signatures.header("CannSignatures", "::");
+    fs::write(out.join("cann_signatures.h"), header).expect("a writable folder");
 
     let mut test = TestGenerator::new();
     // HCCL's headers are C++.
@@ -46,7 +56,7 @@ pub fn generate(root: &Path, out: &Path) {
     for directory in include {
         test.flag("-isystem").flag(directory.to_str().expect("UTF-8"));
     }
-    test.header("acl/acl_rt.h").header("hccl/hccl.h").header("cann_signatures.h");
+    test.header("cann_signatures.h");
     test.rename_struct_ty(|name| Some(name.into())).rename_union_ty(|name| Some(name.into()));
     // C++ compares an enumeration's values as int, whatever holds them.
     test.skip_signededness(|name| name != "aclError");

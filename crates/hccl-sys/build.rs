@@ -13,6 +13,15 @@ mod generate {
     use bindgen::callbacks::{IntKind, ParseCallbacks};
     use bindgen::{Builder, CodegenConfig, EnumVariation, Formatter, RustEdition};
 
+    /// The headers; some versions of CANN have communicators in one of their own.
+    const HEADERS: &str = "
+        #include <acl/acl_rt.h>
+        #include <hccl/hccl.h>
+        #if __has_include(<hccl/hccl_comm.h>)
+        #include <hccl/hccl_comm.h>
+        #endif
+    ";
+
     /// Writes `declarations.rs`, in the form of `src/declarations`.
     pub fn declarations() {
         let types = builder().with_codegen_config(CodegenConfig::TYPES | CodegenConfig::VARS);
@@ -25,7 +34,7 @@ mod generate {
 
     fn builder() -> Builder {
         let headers = Builder::default()
-            .header_contents("cann.hpp", "#include <acl/acl_rt.h>\n#include <hccl/hccl.h>\n")
+            .header_contents("cann.hpp", HEADERS)
             .clang_args(include_directories().iter().map(|directory| format!("-isystem{}", directory.display())))
             .rust_edition(RustEdition::Edition2024)
             .formatter(Formatter::None)

@@ -3,5 +3,6 @@
 pub mod arguments;
 pub mod captures;
 pub mod cpu;
+pub mod pto;
 pub mod sites;
 pub mod versions;

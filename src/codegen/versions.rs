@@ -16,7 +16,7 @@ use crate::verify::domains::{DomainId, Domains};
 use super::arguments::Arguments;
 
 /// A version of an entry.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Version(u32);
 entity_impl!(Version, "version");
 
@@ -62,6 +62,11 @@ impl Versions {
     /// The version that a dispatch runs; none if no rank ever runs it.
     pub fn of(&self, dispatch: Op) -> Option<Version> {
         self.of[dispatch].expand()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = (Version, &VersionData)> {
+        self.data.iter()
     }
 
     /// A version.

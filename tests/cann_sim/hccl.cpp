@@ -1,10 +1,12 @@
-// Communicators: ranks meet in a page of shared memory, which rank 0's process makes and the root info leads to.
+// Communicators: ranks meet in shared memory, which who makes the root info makes, and to which that leads.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <set>
 
 #include "stream.hpp"
 
@@ -30,13 +32,8 @@ struct Root {
 };
 
 struct Comm {
-  Comm(Meeting *meeting, uint32_t ranks, uint32_t rank, Device &device, std::string name)
-      : meeting(meeting),
-        ranks(ranks),
-        rank(rank),
-        device(device),
-        context(make_context(device)),
-        name(std::move(name)) {}
+  Comm(Meeting *meeting, uint32_t ranks, uint32_t rank, Device &device)
+      : meeting(meeting), ranks(ranks), rank(rank), device(device), context(make_context(device)) {}
   ~Comm() {
     end_context(context);
     munmap(meeting, sizeof(Meeting));
@@ -47,7 +44,6 @@ struct Comm {
   const uint32_t ranks, rank;
   Device &device;
   void *const context;
-  const std::string name;
 };
 
 Handles<Comm> &comms = *new Handles<Comm>("communicator");
@@ -103,8 +99,7 @@ HcclResult init(uint32_t ranks, const HcclRootInfo *info, uint32_t rank, HcclCom
   if (!meeting || meeting->magic != MAGIC)
     return fail(HCCL_E_PARA, "this root info is none that HcclGetRootInfo gave, or its process %d has ended",
                 root.process);
-  auto comm =
-      std::make_shared<Comm>(meeting, ranks, rank, context->device, "hccl_world_" + std::to_string(root.process));
+  auto comm = std::make_shared<Comm>(meeting, ranks, rank, context->device);
   if (const std::string why = join(*meeting, ranks, rank, context->device); !why.empty()) {
     meeting->failed = 1;
     return fail(HCCL_E_PARA, "%s", why.c_str());
@@ -175,15 +170,6 @@ EXPORTED HcclResult HcclGetRankId(HcclComm handle, uint32_t *rank) {
   return HCCL_SUCCESS;
 }
 
-EXPORTED HcclResult HcclGetCommAsyncError(HcclComm handle, HcclResult *error) {
-  if (int code = enter(__func__)) return static_cast<HcclResult>(code);
-  if (!error) return fail(HCCL_E_PTR, "a null pointer for the error");
-  const auto comm = comms.find(handle);
-  if (!comm) return HCCL_E_PARA;
-  *error = comm->meeting->failed ? HCCL_E_REMOTE : HCCL_SUCCESS;
-  return HCCL_SUCCESS;
-}
-
 // Submits the barrier to the stream, and leaves the thread in a context of its own: as on a card, who goes on with the
 // stream must enter its context again.
 EXPORTED HcclResult HcclBarrier(HcclComm handle, aclrtStream in) {
@@ -205,8 +191,8 @@ EXPORTED HcclResult HcclBarrier(HcclComm handle, aclrtStream in) {
       return true;
     };
     if (wait(seconds, all_came)) return Code{};
-    meeting.failed = 1;
-    why = "not all ranks came to barrier " + std::to_string(barrier) + " of " + comm->name + " (HCCL_EXEC_TIMEOUT)";
+    why = "not all ranks came to barrier " + std::to_string(barrier) + " in " + std::to_string(seconds) +
+          " s (HCCL_EXEC_TIMEOUT)";
     return RT_AICPU_EXCEPTION;
   });
   enter_context(comm->context);

@@ -3,11 +3,12 @@
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <vector>
 
@@ -22,12 +23,10 @@ struct Binary {
   explicit Binary(Device &device) : device(device) {}
   ~Binary() {
     if (library) dlclose(library);
-    if (file >= 0) close(file);
   }
   Binary(const Binary &) = delete;
 
   Device &device;
-  int file = -1;  // open as long as the library, which is known by it
   void *library = nullptr;
   void (*end)() = nullptr;  // of pto_sim: what must hold when a block has ended
   std::atomic<int> running{0};
@@ -125,14 +124,13 @@ int run_launch(const Function &function, uint32_t blocks, const std::vector<uint
   Device &device = stream.device();
   const auto work = [&] {
     for (uint32_t block; (block = launch.next++) < blocks && !launch.failed;) {
-      device.cores.acquire();
+      device.idle_cores.acquire();
       run_block(launch, block);
-      device.cores.release();
+      device.idle_cores.release();
     }
   };
   std::vector<std::thread> helpers;
-  const uint32_t cores = static_cast<uint32_t>(number("CANN_SIM_CORES", 48));
-  for (uint32_t i = 1; i < std::min(blocks, cores); ++i) helpers.emplace_back(work);
+  for (uint32_t i = 1; i < std::min(blocks, static_cast<uint32_t>(device.cores)); ++i) helpers.emplace_back(work);
   work();
   for (auto &helper : helpers) helper.join();
   why = launch.why;
@@ -159,10 +157,15 @@ EXPORTED aclError aclrtBinaryLoadFromData(const void *data, size_t size, const a
                   option.value.magic);
   }
   auto binary = std::make_shared<Binary>(context->device);
-  binary->file = memfd_create("cann_sim_kernel", MFD_CLOEXEC);
-  if (binary->file < 0 || write(binary->file, data, size) != static_cast<ssize_t>(size))
+  // A path of its own for each: a library that could not be closed is found again by its path.
+  static std::atomic<unsigned> loaded{0};
+  const std::string name = "cann_sim-" + std::to_string(getpid()) + "-" + std::to_string(loaded++) + ".so";
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / name;
+  std::ofstream file(path, std::ios::binary);
+  if (!file.write(static_cast<const char *>(data), static_cast<std::streamsize>(size)).flush())
     return fail(RT_MEMORY_ALLOCATION, "the host has no %zu bytes for the binary", size);
-  binary->library = dlopen(("/proc/self/fd/" + std::to_string(binary->file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  binary->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::filesystem::remove(path);
   if (!binary->library) return fail(INVALID_FILE, "%s", dlerror());
   // A kernel that was made with PTO-ISA's own headers has neither.
   if (auto *device = static_cast<const pto_sim::Device **>(dlsym(binary->library, "pto_sim_device")))

@@ -96,7 +96,7 @@ int check_prop(const aclrtPhysicalMemProp *prop, const Device &device) {
   return 0;
 }
 
-// Who has mapped it: null after a message, when the address is none that aclrtReserveMemAddress gave.
+// What aclrtReserveMemAddress gave; null after a message, when the address is none.
 Reservation *find_reservation(const void *address) {
   const auto found = reservations.find(reinterpret_cast<uintptr_t>(address));
   if (found != reservations.end()) return &found->second;

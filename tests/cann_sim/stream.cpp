@@ -69,11 +69,11 @@ void Stream::run() {
     if (queue_.empty()) break;
     Entry entry = std::move(queue_.front());
     queue_.pop_front();
-    if (failure_ && !entry.even_after_failure) continue;
+    const bool dropped = failure_ && !entry.even_after_failure;
     busy_ = true;
     lock.unlock();
     std::string why;
-    const int code = entry.work(why);
+    const int code = dropped ? 0 : entry.work(why);
     entry.work = nullptr;  // what it holds ends here, not under the lock
     lock.lock();
     busy_ = false;
@@ -250,15 +250,6 @@ EXPORTED aclError aclrtEventElapsedTime(float *milliseconds, aclrtEvent first, a
       return fail(RT_EVENT_TIMESTAMP_INVALID, "no stream has come to the event");
   }
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
-  return 0;
-}
-
-EXPORTED aclError aclrtStreamGetId(aclrtStream handle, int32_t *id) {
-  if (int code = enter(__func__)) return code;
-  if (!id) return fail(INVALID_PARAM, "a null pointer for the id");
-  std::shared_ptr<Stream> stream;
-  if (int code = find_stream(handle, stream)) return code;
-  *id = static_cast<int32_t>(reinterpret_cast<uintptr_t>(handle) >> 4 & 0x7fffffff);
   return 0;
 }
 

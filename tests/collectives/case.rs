@@ -6,7 +6,7 @@ use pld::check::{self, Schedule};
 use pld::error::Result;
 use pld::ir::parse::parse;
 use pld::ir::{DType, Program};
-use pld::runtime::{Arg, CompileOptions, Executable, TensorArg, World, WorldOptions};
+use pld::runtime::{Arg, CompileOptions, Executable, Resident, TensorArg, World, WorldOptions};
 
 use crate::numbers::{Number, decode};
 
@@ -98,6 +98,26 @@ impl Case {
         executable.launch(&args)?;
         let left = memory.iter().zip(&self.tensors).map(|(memory, tensor)| memory.parts(tensor, ranks.len()));
         Ok(left.collect())
+    }
+
+    /// The same on the card of a rank, twice, compared.
+    pub fn launch_on_card(&self, world: &World, executable: &Executable, rank: usize) -> Result<()> {
+        for launch in ["compiled", "compiled, the second time"] {
+            let residents = self.tensors.iter().map(|tensor| {
+                let resident = Resident::create_stacked(world, tensor.dtype, &tensor.shape)?;
+                resident.copy_in(rank as u32, &tensor.before[rank])?;
+                Ok(resident)
+            });
+            let residents: Vec<Resident> = residents.collect::<Result<_>>()?;
+            let args: Vec<Arg> = residents.iter().map(Arg::Resident).collect();
+            executable.launch(&args)?;
+            for (tensor, resident) in self.tensors.iter().zip(&residents) {
+                let mut left = vec![0; tensor.before[rank].len()];
+                resident.copy_out(rank as u32, &mut left)?;
+                self.compare_part(tensor, rank, &left, launch);
+            }
+        }
+        Ok(())
     }
 
     /// All tensors of all ranks are as they must be.

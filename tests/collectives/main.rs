@@ -2,6 +2,8 @@
 #![allow(missing_docs, reason = "a test is its own documentation")]
 
 mod calls;
+#[path = "../support/cards.rs"]
+mod cards;
 mod case;
 mod cases;
 mod groups;
@@ -10,6 +12,7 @@ mod join;
 mod matrix;
 mod mismatches;
 mod numbers;
+mod on_cards;
 mod processes;
 mod programs;
 mod rounds;
@@ -20,7 +23,8 @@ mod vectors;
 #[test]
 fn rank_process() {
     pld_test_ranks::rank_process(|name, rank| {
-        let found = processes::SCENARIOS.iter().find(|(candidate, _)| *candidate == name);
+        let mut scenarios = processes::SCENARIOS.iter().chain(on_cards::SCENARIOS);
+        let found = scenarios.find(|(candidate, _)| *candidate == name);
         let scenario = found.unwrap_or_else(|| panic!("no scenario {name}")).1;
         scenario(rank).map_err(|e| (format!("{:?}", e.kind), e.message))
     });

@@ -332,10 +332,16 @@ fn counts_over_capacity_or_negative() {
     assert_refused(&outside, ["is 1", "which is 0"]);
 }
 
+fn c12(p: usize) -> Exchange {
+    Exchange { dtype: DType::F32, width: 64, ..Exchange::even(p, 4, |_, dst| p - dst) }
+}
+
+/// Vector C12, for so many ranks.
+pub fn c12_in_task(nranks: u32) -> Case {
+    c12(nranks as usize).in_task("auto")
+}
+
 #[test]
 fn c12_and_d16() {
-    for p in [2, 3, 4] {
-        let vector = Exchange { dtype: DType::F32, width: 64, ..Exchange::even(p, 4, |_, dst| p - dst) };
-        vector.launch();
-    }
+    [2, 3, 4].into_iter().for_each(|p| c12(p).launch());
 }

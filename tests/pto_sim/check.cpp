@@ -9,12 +9,12 @@
 
 using namespace pto;
 
-#define CHECK(condition)                                                         \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
+#define CHECK(condition)                                                           \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
       std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      std::exit(1);                                                              \
-    }                                                                            \
+      std::exit(1);                                                                \
+    }                                                                              \
   } while (0)
 
 // Rows x cols elements, of which so many are in use.
@@ -59,21 +59,22 @@ void arithmetic(F compute, double (*expected)(double a, double b)) {
           static_cast<double>(static_cast<T>(expected(static_cast<double>(a[i]), static_cast<double>(b[i])))));
 }
 
-#define TILES(T, NAME, EXPRESSION) \
-  arithmetic<T>([](auto &z, auto &x, auto &y) { NAME(z, x, y); }, [](double a, double b) -> double { return EXPRESSION; })
+#define TILES(T, NAME, EXPRESSION)                                \
+  arithmetic<T>([](auto &z, auto &x, auto &y) { NAME(z, x, y); }, \
+                [](double a, double b) -> double { return EXPRESSION; })
 // With the scalar 3.
-#define SCALAR(T, NAME, EXPRESSION)                                                         \
+#define SCALAR(T, NAME, EXPRESSION)                                                 \
   arithmetic<T>([](auto &z, auto &x, auto &) { NAME(z, x, static_cast<T>(3.0f)); }, \
                 [](double a, double b) -> double { return b = 3, EXPRESSION; })
-#define ALL(T)                   \
-  TILES(T, TADD, a + b);         \
-  TILES(T, TSUB, a - b);         \
-  TILES(T, TMUL, a *b);          \
-  TILES(T, TMAX, a < b ? b : a); \
-  TILES(T, TMIN, b < a ? b : a); \
-  SCALAR(T, TADDS, a + b);       \
-  SCALAR(T, TSUBS, a - b);       \
-  SCALAR(T, TMULS, a *b);        \
+#define ALL(T)                     \
+  TILES(T, TADD, a + b);           \
+  TILES(T, TSUB, a - b);           \
+  TILES(T, TMUL, a *b);            \
+  TILES(T, TMAX, a < b ? b : a);   \
+  TILES(T, TMIN, b < a ? b : a);   \
+  SCALAR(T, TADDS, a + b);         \
+  SCALAR(T, TSUBS, a - b);         \
+  SCALAR(T, TMULS, a *b);          \
   SCALAR(T, TMAXS, a < b ? b : a); \
   SCALAR(T, TMINS, b < a ? b : a)
 
@@ -205,6 +206,36 @@ void transfers() {
       }
 }
 
+// Flags order units through others; what the scalar unit has waited for is behind all that it issues then.
+void orders() {
+  float in[32], out[32];
+  for (int i = 0; i < 32; ++i) in[i] = static_cast<float>(i);
+  auto from = matrix(in, 1, 32, 32), to = matrix(out, 1, 32, 32);
+  Part<float, 1, 32> x(1, 32), y(1, 32);
+  TASSIGN(x, 0x000);
+  TASSIGN(y, 0x100);
+  const auto order = [](pipe_t before, pipe_t behind) {
+    set_flag(before, behind, EVENT_ID0);
+    wait_flag(before, behind, EVENT_ID0);
+  };
+  kernel([&] {
+    TLOAD(x, from);
+    order(PIPE_MTE2, PIPE_V);
+    TADDS(y, x, 1.0f);
+    order(PIPE_V, PIPE_MTE3);
+    TSTORE(to, y);
+    // x was read behind the load: what comes behind the store comes behind both.
+    order(PIPE_MTE3, PIPE_S);
+    TLOAD(x, to);
+    order(PIPE_MTE2, PIPE_S);
+    TMULS(x, x, 2.0f);
+    order(PIPE_V, PIPE_MTE3);
+    TSTORE(to, x);
+    pipe_barrier(PIPE_ALL);
+  });
+  for (int i = 0; i < 32; ++i) CHECK(out[i] == 2 * (in[i] + 1));
+}
+
 void signals() {
   int32_t cell = 5;
   comm::Signal signal(&cell);
@@ -233,6 +264,10 @@ int main() {
   ALL(half);
   ALL(int32_t);
   ALL(int16_t);
+#if PTO_SIM_GENERATION == 5
+  ALL(bfloat16_t);
+  ALL(int64_t);
+#endif
   TILES(float, TDIV, static_cast<float>(a) / static_cast<float>(b));
   SCALAR(float, TDIVS, static_cast<float>(a) / static_cast<float>(b));
   conversions();
@@ -240,6 +275,7 @@ int main() {
   reductions<half>();
   regions();
   transfers();
+  orders();
   signals();
   std::puts("all is as it should be");
 }

@@ -1,4 +1,4 @@
-//! What the vendor's headers say, in our words; only what pld uses.
+//! What the vendor's headers say, in our words; only what is used here.
 
 mod acl;
 mod codes;

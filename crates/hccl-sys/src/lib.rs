@@ -1,6 +1,9 @@
-//! What pld uses of CANN's C interfaces: ACL, the runtime of a card, and HCCL, which brings the cards of several ranks
-//! together. The libraries belong to the toolkit of the machine, so nothing is linked: [`Cann`] holds their functions,
-//! loaded when they are first wanted. Names, types and values are the vendor's, and so is their documentation.
+//! What pld and its tests use of CANN's C interfaces: ACL, the runtime of a card, and HCCL, which brings the cards of
+//! several ranks together. The libraries belong to the toolkit of the machine, so nothing is linked: [`Cann`] holds their
+//! functions, loaded when they are first wanted. Names, types and values are the vendor's, and so is their documentation.
+//!
+//! With the feature `bindgen` the declarations come from the headers of the toolkit that `ASCEND_HOME_PATH` names, or from
+//! the include directories that `CANN_INCLUDE` lists. It needs libclang.
 #![allow(non_camel_case_types, non_snake_case, reason = "the names of C")]
 
 /// Function types, each by its function's name.

@@ -61,17 +61,13 @@ pub enum LoadError {
 }
 
 macro_rules! table {
-    (
-        acl: { $($acl:ident)* } acl optional: { $($acl_optional:ident)* }
-        hccl: { $($hccl:ident)* } hccl optional: { $($hccl_optional:ident)* }
-    ) => {
+    (acl: { $($acl:ident)* } acl optional: { $($optional:ident)* } hccl: { $($hccl:ident)* }) => {
         /// The functions of an installed CANN. Those that only some versions have are optional.
         #[allow(missing_docs, reason = "each function's type is documented")]
         pub struct Cann {
             $(pub $acl: $acl,)*
-            $(pub $acl_optional: Option<$acl_optional>,)*
+            $(pub $optional: Option<$optional>,)*
             $(pub $hccl: $hccl,)*
-            $(pub $hccl_optional: Option<$hccl_optional>,)*
         }
 
         impl Cann {
@@ -80,9 +76,8 @@ macro_rules! table {
                 unsafe {
                     Ok(Self {
                         $($acl: acl.function(stringify!($acl), version)?,)*
-                        $($acl_optional: acl.optional(stringify!($acl_optional)),)*
+                        $($optional: acl.optional(stringify!($optional)),)*
                         $($hccl: hccl.function(stringify!($hccl), version)?,)*
-                        $($hccl_optional: hccl.optional(stringify!($hccl_optional)),)*
                     })
                 }
             }
@@ -95,28 +90,29 @@ macro_rules! table {
 
 table! {
     acl: {
-        aclInit aclGetRecentErrMsg aclrtGetVersion aclrtGetSocName aclrtGetDeviceCount aclrtSetDevice aclrtResetDevice
-        aclrtGetDevice aclrtGetCurrentContext aclrtSetCurrentContext
-        aclrtCreateStream aclrtDestroyStream aclrtSynchronizeStream aclrtSynchronizeStreamWithTimeout aclrtStreamQuery
-        aclrtCreateEventExWithFlag aclrtDestroyEvent aclrtRecordEvent aclrtStreamWaitEvent aclrtQueryEventStatus
-        aclrtSynchronizeEvent aclrtSynchronizeEventWithTimeout aclrtEventElapsedTime
-        aclrtMalloc aclrtFree aclrtMallocHost aclrtFreeHost aclrtMemcpy aclrtMemcpyAsync aclrtMemset aclrtMemsetAsync
-        aclrtMemGetAllocationGranularity aclrtMallocPhysical aclrtFreePhysical aclrtReserveMemAddress
-        aclrtReleaseMemAddress aclrtMapMem aclrtUnmapMem aclrtMemSetAccess
+        aclInit aclGetRecentErrMsg aclrtGetVersion aclrtGetSocName
+        aclrtGetDeviceCount aclrtSetDevice aclrtResetDevice aclrtGetDevice
+        aclrtGetCurrentContext aclrtSetCurrentContext
+        aclrtCreateStream aclrtDestroyStream aclrtStreamQuery
+        aclrtSynchronizeStream aclrtSynchronizeStreamWithTimeout
+        aclrtCreateEventExWithFlag aclrtDestroyEvent aclrtRecordEvent aclrtStreamWaitEvent
+        aclrtQueryEventStatus aclrtSynchronizeEvent aclrtSynchronizeEventWithTimeout aclrtEventElapsedTime
+        aclrtMalloc aclrtFree aclrtMallocHost aclrtFreeHost
+        aclrtMemcpy aclrtMemcpyAsync aclrtMemset aclrtMemsetAsync
+        aclrtMemGetAllocationGranularity aclrtMallocPhysical aclrtFreePhysical
+        aclrtReserveMemAddress aclrtReleaseMemAddress aclrtMapMem aclrtUnmapMem aclrtMemSetAccess
         aclrtMemExportToShareableHandle aclrtMemImportFromShareableHandle
         aclrtDeviceEnablePeerAccess aclrtDevicePeerAccessStatus
         aclrtBinaryLoadFromData aclrtBinaryGetFunction aclrtBinaryUnLoad aclrtLaunchKernelWithHostArgs
     }
     acl optional: {
-        aclrtGetLogicDevIdByUserDevId aclrtGetUserDevIdByLogicDevId aclrtGetMemInfo
-        aclrtMemExportToShareableHandleV2 aclrtMemImportFromShareableHandleV2
-        aclrtPointerGetAttributes aclrtLaunchHostFunc aclrtStreamGetId
+        aclrtGetLogicDevIdByUserDevId aclrtGetUserDevIdByLogicDevId aclrtGetMemInfo aclrtPointerGetAttributes
+        aclrtMemExportToShareableHandleV2 aclrtMemImportFromShareableHandleV2 aclrtLaunchHostFunc
     }
     hccl: {
         HcclGetRootInfo HcclCommInitRootInfo HcclCommDestroy HcclGetRankSize HcclGetRankId HcclBarrier
         HcclGetErrorString
     }
-    hccl optional: { HcclGetCommAsyncError }
 }
 
 impl Cann {

@@ -54,6 +54,7 @@ impl Outcome {
 pub struct Job {
     home: PathBuf,
     children: Vec<Child>,
+    patience: Duration,
 }
 
 impl Job {
@@ -65,7 +66,7 @@ impl Job {
         let home = std::env::temp_dir().join(unique);
         fs::DirBuilder::new().mode(0o700).create(&home).unwrap();
         fs::DirBuilder::new().mode(0o700).create(home.join("meet")).unwrap();
-        Self { home, children: Vec::new() }
+        Self { home, children: Vec::new(), patience: DEADLINE }
     }
 
     /// A job that runs `scenario` on each of `nranks` ranks.
@@ -83,6 +84,12 @@ impl Job {
     /// Number of processes that were started.
     pub fn seats(&self) -> usize {
         self.children.len()
+    }
+
+    /// Lets its processes take longer.
+    pub fn patient(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Where the ranks' sockets are.
@@ -144,7 +151,7 @@ impl Job {
     /// Waits for the process at `seat` to end.
     pub fn outcome(&mut self, seat: usize) -> Outcome {
         let child = &mut self.children[seat];
-        let end = Instant::now() + DEADLINE;
+        let end = Instant::now() + self.patience;
         let status = loop {
             match child.try_wait().unwrap() {
                 Some(status) => break status,

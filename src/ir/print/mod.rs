@@ -104,6 +104,11 @@ impl<'p> Text<'p> {
         }
     }
 
+    /// The op has no line of its own: it is written inside the statement that uses its result.
+    pub fn is_inline(&self, op: Op) -> bool {
+        self.inline.op(&self.program.ops[op].kind)
+    }
+
     /// A tensor's name, or the rank slice that stands in its place.
     pub fn tensor(&self, tensor: Tensor) -> String {
         match self.program.tensors[tensor].def {

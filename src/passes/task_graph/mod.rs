@@ -244,7 +244,7 @@ enum Memory {
 }
 
 /// For each tensor parameter that may be the same memory as an earlier one: the first of them.
-fn aliases(program: &Program, entry: Entry) -> HashMap<Tensor, Tensor> {
+pub(crate) fn aliases(program: &Program, entry: Entry) -> HashMap<Tensor, Tensor> {
     let mut first: HashMap<Tensor, Tensor> = HashMap::new();
     let find = |first: &HashMap<Tensor, Tensor>, mut tensor: Tensor| {
         while let Some(&other) = first.get(&tensor) {

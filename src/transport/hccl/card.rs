@@ -77,7 +77,7 @@ impl Context {
 
 /// A context that is current for a while.
 #[must_use]
-pub(super) struct Entered {
+pub struct Entered {
     cann: &'static Cann,
     before: Option<Context>,
 }
@@ -166,7 +166,7 @@ impl Card {
     }
 
     /// Makes the card's context current until the result is dropped.
-    pub(super) fn enter(&self) -> Result<Entered> {
+    pub fn enter(&self) -> Result<Entered> {
         self.context.enter(self.cann)
     }
 

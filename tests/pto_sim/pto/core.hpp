@@ -81,11 +81,12 @@ class Core {
   uint32_t block() const { return block_; }
   unsigned char *ub() { return ub_; }
 
-  // An instruction begins on a pipe.
+  // An instruction begins on a pipe. The scalar unit issues it, and so it comes behind what that has waited for.
   void issue(pipe_t pipe, const char *name) {
     pipe_ = number(pipe);
     name_ = name;
     ++issued_[pipe_];
+    now_[pipe_].join(now_[number(PIPE_S)]);
   }
 
   // It touches these bytes of UB.

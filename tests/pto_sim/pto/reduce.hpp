@@ -77,12 +77,4 @@ PTO_SIM_COLS(TCOLMIN, Min)
 #undef PTO_SIM_ROWS
 #undef PTO_SIM_COLS
 
-// With halves added to halves, in a tile of the caller's.
-template <class D, class A, class Scratch>
-RecordEvent TCOLSUM(D &to, A &from, Scratch &scratch, bool) {
-  pto_sim::touch(scratch, pto_sim::How::Write);
-  pto_sim::reduce_cols<pto_sim::Add>(to, from, "TCOLSUM");
-  return {};
-}
-
 }  // namespace pto

@@ -2,6 +2,7 @@
 
 mod bring_up;
 mod compiler;
+mod failing_calls;
 mod kernels;
 #[path = "../../support/toolkit.rs"]
 mod toolkit;
@@ -19,7 +20,7 @@ use pld::transport::thread::ThreadTransport;
 use crate::ranks::{Job, Join, Outcome, Rank, Scenario, soon};
 
 pub const SCENARIOS: &[&[(&str, Scenario)]] =
-    &[bring_up::SCENARIOS, compiler::SCENARIOS, kernels::SCENARIOS, windows::SCENARIOS];
+    &[bring_up::SCENARIOS, compiler::SCENARIOS, failing_calls::SCENARIOS, kernels::SCENARIOS, windows::SCENARIOS];
 
 /// Number of ranks of a process that drives all.
 const RANKS: &str = "TEST_RANKS";

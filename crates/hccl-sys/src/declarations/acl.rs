@@ -129,8 +129,6 @@ functions! {
     pub fn aclrtSynchronizeStreamWithTimeout(stream: aclrtStream, timeout: i32) -> aclError;
     /// Whether a stream has work left.
     pub fn aclrtStreamQuery(stream: aclrtStream, status: *mut aclrtStreamStatus) -> aclError;
-    /// The number of a stream, which profiles and logs name.
-    pub fn aclrtStreamGetId(stream: aclrtStream, streamId: *mut i32) -> aclError;
     /// A new event.
     pub fn aclrtCreateEventExWithFlag(event: *mut aclrtEvent, flag: u32) -> aclError;
     /// Ends an event.

@@ -89,8 +89,6 @@ functions! {
     pub fn HcclGetRankId(comm: HcclComm, rank: *mut u32) -> HcclResult;
     /// Streams of all ranks go on when all have come here.
     pub fn HcclBarrier(comm: HcclComm, stream: aclrtStream) -> HcclResult;
-    /// Whether something failed behind the caller's back.
-    pub fn HcclGetCommAsyncError(comm: HcclComm, asyncError: *mut HcclResult) -> HcclResult;
     /// The text of a code.
     pub fn HcclGetErrorString(code: HcclResult) -> *const c_char;
 }
