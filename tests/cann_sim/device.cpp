@@ -150,6 +150,21 @@ EXPORTED aclError aclrtGetDevice(int32_t *number) {
   return 0;
 }
 
+// Contexts of the engine: the library never makes any.
+EXPORTED aclError aclrtCreateContext(aclrtContext *context, int32_t number) {
+  if (int code = enter(__func__)) return code;
+  if (!context) return fail(INVALID_PARAM, "a null pointer for the context");
+  Device *device = find_device(number);
+  if (!device) return RT_INVALID_DEVICEID;
+  *context = current = make_context(*device);
+  return 0;
+}
+
+EXPORTED aclError aclrtDestroyContext(aclrtContext context) {
+  if (int code = enter(__func__)) return code;
+  return contexts.remove(context) ? 0 : RT_INVALID_HANDLE;
+}
+
 EXPORTED aclError aclrtGetCurrentContext(aclrtContext *context) {
   if (int code = enter(__func__)) return code;
   if (!context) return fail(INVALID_PARAM, "a null pointer for the context");

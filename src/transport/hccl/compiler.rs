@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::retry_on_intr;
 
 use super::toolkit;
 use crate::environment;
@@ -138,16 +139,16 @@ impl Compiler {
 
     /// The file of `source`'s kernels, from the cache if it was built before.
     pub fn build(&self, source: &Source<'_>) -> Result<PathBuf> {
-        let built = self.cache.join(format!("{}-{}", source.name, self.key(source)));
+        let name = format!("{}-{}", source.name, self.key(source));
+        let (built, unfinished) = (self.cache.join(&name), self.cache.join(name + ".unfinished"));
         let file = built.join(format!("{}.elf", source.name));
         if file.is_file() {
             return Ok(file);
         }
-        let unfinished = built.with_extension("unfinished");
         loop {
             make_folder(&unfinished)?;
             let lock = File::open(&unfinished).map_err(|e| Error::io(unfinished.display(), e))?;
-            flock(&lock, FlockOperation::LockExclusive).map_err(|e| Error::io("flock", e))?;
+            retry_on_intr(|| flock(&lock, FlockOperation::LockExclusive)).map_err(|e| Error::io("flock", e))?;
             if file.is_file() {
                 // Somebody else has built it; what was locked has become it, or was made a moment too late.
                 let _ = fs::remove_dir(&unfinished);
@@ -157,9 +158,11 @@ impl Compiler {
             if !is_at(&lock, &unfinished) {
                 continue;
             }
-            let result = self.build_in(&unfinished, source);
-            let result =
-                result.and_then(|()| fs::rename(&unfinished, &built).map_err(|e| Error::io(built.display(), e)));
+            let result = self.build_in(&unfinished, source).and_then(|()| {
+                // A folder without the file, if somebody has cleaned up in it, is in the way.
+                let _ = fs::remove_dir_all(&built);
+                fs::rename(&unfinished, &built).map_err(|e| Error::io(built.display(), e))
+            });
             if result.is_err() {
                 let _ = fs::remove_dir_all(&unfinished);
             }

@@ -111,10 +111,14 @@ fn processes_build_together_once() {
     assert_eq!(kept.len(), 1, "{kept:?}");
     let files = list(&home.join("cache").join(&kept[0]));
     assert_eq!(files, ["answer.cpp", "answer.elf", "answer.hpp", "answer.o", "log.txt"]);
-    // A later one finds it.
+    // A later one finds it; if it was removed, it is built again.
     world.spawn_rank("build", 0, 1, &more);
     assert_eq!(world.job.outcome(4).done(), file);
     assert_eq!(runs(&home, "ccec"), 1);
+    fs::remove_file(file).unwrap();
+    world.spawn_rank("build", 0, 1, &more);
+    assert_eq!(world.job.outcome(5).done(), file);
+    assert_eq!(runs(&home, "ccec"), 2);
 }
 
 #[test]
