@@ -7,19 +7,20 @@ use pld::ir::DType;
 use pld::ir::parse::parse;
 use pld::runtime::{Arg, CompileOptions, Executable, Resident, World};
 
-/// Every rank tells the next one its number plus `add`, `times` times, waits for `expected` from the one before, and returns what it
-/// has been told. `at` is the cell.
+/// Every rank tells the next one its number plus `more`, `times` times, waits for `expected` from the one before, and returns
+/// what it
+/// has been told. `cell` says where.
 pub const RING: &str = "program ring
-entry tell(out: tensor[1] i32 out, told: window[4] i32, me: i32, add: i32, times: i32, expected: i32, at: i32) {
+entry tell(out: tensor[1] i32 out, told: window[4] i32, me: i32, more: i32, times: i32, expected: i32, cell: i32) {
   at tell {
     for n in 0..times {
-      notify told[at] @(me + 1) % world += 100 * me + add
+      notify told[cell] @(me + 1) % world += 100 * me + more
     }
-    wait told[at] >= expected
-    out[0] = told[at]
+    wait told[cell] >= expected
+    out[0] = told[cell]
   }
 }
-host (outs: tensor[world, 1] i32 out, add: i32, times: i32, expected: i32, at: i32) {
+host (outs: tensor[world, 1] i32 out, more: i32, times: i32, expected: i32, cell: i32) {
   told_buf = alloc_window [4] i32
   ranks r in 0..world {
     told = window told_buf [4] i32
@@ -70,11 +71,11 @@ impl Numbers {
 }
 
 /// Arguments of [`RING`].
-pub fn ring<'a>(out: &'a Numbers, add: i64, times: i64, expected: i64, at: i64) -> [Arg<'a>; 5] {
-    [out.arg(), Arg::Int(add), Arg::Int(times), Arg::Int(expected), Arg::Int(at)]
+pub fn ring<'a>(out: &'a Numbers, more: i64, times: i64, expected: i64, cell: i64) -> [Arg<'a>; 5] {
+    [out.arg(), Arg::Int(more), Arg::Int(times), Arg::Int(expected), Arg::Int(cell)]
 }
 
 /// What a rank of `nranks` is told by one notify.
-pub fn told(rank: u32, nranks: u32, add: i64) -> i64 {
-    100 * i64::from((rank + nranks - 1) % nranks) + add
+pub fn told(rank: u32, nranks: u32, more: i64) -> i64 {
+    100 * i64::from((rank + nranks - 1) % nranks) + more
 }

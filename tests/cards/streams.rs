@@ -29,6 +29,7 @@ impl EngineStream {
         let mut raw = std::ptr::null_mut();
         // SAFETY: the device is there; the function writes the stream.
         unsafe {
+            (cann.aclInit)(std::ptr::null());
             assert_eq!((cann.aclrtSetDevice)(device as i32), 0);
             assert_eq!((cann.aclrtCreateStream)(&mut raw), 0);
         }
