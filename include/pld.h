@@ -1533,7 +1533,7 @@ typedef struct pld_world_options_t {
    * `PLD_TRANSPORT_HCCL`: the ACL device of each rank that this process drives. NULL for devices with the numbers of the
    * ranks.
    */
-  Devices devices;
+  const int32_t *devices;
   /**
    * Number of `devices`.
    */

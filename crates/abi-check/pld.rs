@@ -22,6 +22,7 @@ const POINTERS: &[(&str, &str)] = &[
     ("CollectiveOptionsOut", "*mut pld_collective_options_t"),
     ("CompileOptions", "*const pld_compile_options_t"),
     ("CompileOptionsOut", "*mut pld_compile_options_t"),
+    ("Devices", "*const i32"),
     ("Dims", "*const pld_dim_t"),
     ("DlTensor", "*const DLManagedTensor"),
     ("Executable", "*mut pld_executable_t"),
