@@ -149,7 +149,11 @@ fn missing(rank: &Rank) {
     none.internal[0] ^= 1;
     let code = join(&none, 2, me).unwrap_err();
     let message = text(code);
-    assert!(code == HCCL_E_PARA && message.contains("parameter error") && message.contains("none that HcclGetRootInfo gave"));
+    assert!(
+        code == HCCL_E_PARA
+            && message.contains("parameter error")
+            && message.contains("none that HcclGetRootInfo gave")
+    );
     meet(rank, "missed");
     end(me as i32);
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::ptr::null_mut;
 
-
 use half::{bf16, f16};
 use hccl_sys::*;
 use pld_test_ranks::{DEADLINE, Rank};
@@ -14,8 +13,12 @@ use crate::acl::*;
 use crate::memory::Window;
 use crate::toolkit::toolkit;
 
-pub const SCENARIOS: &[(&str, Scenario)] =
-    &[("kernels::blocks", blocks), ("kernels::atomics", atomics), ("kernels::exchange", exchange), ("kernels::wrong", wrong)];
+pub const SCENARIOS: &[(&str, Scenario)] = &[
+    ("kernels::blocks", blocks),
+    ("kernels::atomics", atomics),
+    ("kernels::exchange", exchange),
+    ("kernels::wrong", wrong),
+];
 
 /// The command lines are those that CANN's compiler and linker take.
 fn compile(source: &Path, object: &Path, arch: &str, more: &[&str]) -> Output {

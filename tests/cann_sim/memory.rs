@@ -38,9 +38,8 @@ impl Window {
     /// Memory of the thread's device, whose number here and for the driver is this.
     pub fn new(device: u32) -> Self {
         // SAFETY: the pointers are to values that live during the call.
-        let handle = made(null_mut(), |handle| unsafe {
-            (cann().aclrtMallocPhysical)(handle, WINDOW, &properties(device), 0)
-        });
+        let handle =
+            made(null_mut(), |handle| unsafe { (cann().aclrtMallocPhysical)(handle, WINDOW, &properties(device), 0) });
         Self::map(handle, device)
     }
 
@@ -48,8 +47,7 @@ impl Window {
         let acl = cann();
         // SAFETY: as above.
         unsafe {
-            let address =
-                made(null_mut(), |address| (acl.aclrtReserveMemAddress)(address, WINDOW, 0, null_mut(), 1));
+            let address = made(null_mut(), |address| (acl.aclrtReserveMemAddress)(address, WINDOW, 0, null_mut(), 1));
             ok((acl.aclrtMapMem)(address, WINDOW, 0, handle, 0));
             ok((acl.aclrtMemSetAccess)(address, WINDOW, &mut access(device), 1));
             Self { address, handle }
@@ -120,9 +118,7 @@ fn import(exported: &[u8], device: i32) -> Result<aclrtDrvMemHandle, aclError> {
     // SAFETY: a handle has 128 bytes, or it is a number.
     let code = unsafe {
         match exported.try_into() {
-            Ok(number) => {
-                (acl.aclrtMemImportFromShareableHandle)(u64::from_ne_bytes(number), device, &mut handle)
-            }
+            Ok(number) => (acl.aclrtMemImportFromShareableHandle)(u64::from_ne_bytes(number), device, &mut handle),
             Err(_) => {
                 let mut fabric = aclrtMemFabricHandle { data: exported.try_into().unwrap() };
                 let import = acl.aclrtMemImportFromShareableHandleV2.unwrap();
@@ -249,8 +245,7 @@ fn mapping_mistakes(_: &Rank) {
         let mut physical = |size, prop: aclrtPhysicalMemProp| (acl.aclrtMallocPhysical)(&mut handle, size, &prop, 0);
         failed(physical(WINDOW + 4096, properties(0)), WRONG, "no multiple of the granularity, 2097152");
         failed(physical(WINDOW, properties(1)), WRONG, "device 1; this thread works on device 0");
-        let granularity =
-            made(0, |size| (acl.aclrtMemGetAllocationGranularity)(&mut properties(0), 0, size));
+        let granularity = made(0, |size| (acl.aclrtMemGetAllocationGranularity)(&mut properties(0), 0, size));
         assert_eq!(granularity, WINDOW);
         ok(physical(WINDOW, properties(0)));
 

@@ -10,7 +10,11 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[("orders::failures", failures), ("o
 
 #[test]
 fn a_call_fails_when_it_is_ordered_to() {
-    run_clean("orders::failures", 1, &[("CANN_SIM_FAIL", "aclrtMalloc:2=207001,HcclGetRootInfo:*=19,aclrtMemset:1=507899")]);
+    run_clean(
+        "orders::failures",
+        1,
+        &[("CANN_SIM_FAIL", "aclrtMalloc:2=207001,HcclGetRootInfo:*=19,aclrtMemset:1=507899")],
+    );
 }
 
 fn failures(_: &Rank) {

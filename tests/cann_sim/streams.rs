@@ -39,7 +39,9 @@ fn submit(stream: aclrtStream, steps: &'static Steps, number: u32, gate: Option<
 
 fn event() -> aclrtEvent {
     // SAFETY: the result is a handle.
-    made(null_mut(), |event| unsafe { (cann().aclrtCreateEventExWithFlag)(event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE) })
+    made(null_mut(), |event| unsafe {
+        (cann().aclrtCreateEventExWithFlag)(event, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE)
+    })
 }
 
 #[test]
