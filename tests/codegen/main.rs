@@ -4,6 +4,10 @@
 mod choices;
 #[path = "../support/compare.rs"]
 mod compare;
+#[path = "../support/random_scalars.rs"]
+mod random_scalars;
+#[path = "../support/random_transfers.rs"]
+mod random_transfers;
 #[path = "../support/ranks.rs"]
 mod ranks;
 #[path = "../support/text.rs"]

@@ -8,15 +8,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use pld::check;
 use pld::codegen::cpu::abi::{Exit, Fault, Frame, Hooks, Pace, SUBMIT_FAILED, View};
 use pld::codegen::cpu::{Binding, Code, compile};
-use pld::codegen::pto::{Export, KernelParam, Module, Options, Target};
+use pld::codegen::pto::{KernelParam, Module, Options, Target};
 use pld::ir::Program;
 use pld::passes::plan_windows::Layout;
 use pld::verify::domains::Domains;
 
-use crate::memory::Memory;
+use crate::ranks::{Arg, Memory};
 
 /// A launch that takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -61,7 +60,7 @@ pub struct Kernels<'p> {
     layout: &'p Layout,
     nranks: u32,
     code: Code,
-    pub module: &'p Module,
+    pub module: Module,
     /// By kernel.
     functions: Vec<Simulated>,
 }
@@ -88,9 +87,10 @@ struct Rank<'k> {
 const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
 
 impl<'p> Kernels<'p> {
-    /// Builds kernels under a name of their own.
-    pub fn build(name: &str, export: &'p Export<'p>, options: &Options) -> Self {
-        let Export { program, layout, module, .. } = export;
+    /// Builds the kernels of a program without collectives under a name of their own.
+    ///
+    /// Errors: as [`emit`].
+    pub fn build(name: &str, program: &'p Program, layout: &'p Layout, module: Module, options: &Options) -> Self {
         let binding = Binding {
             nranks: options.nranks,
             rank: None,
@@ -103,17 +103,17 @@ impl<'p> Kernels<'p> {
             fenced: true,
         };
         let code = compile(program, &binding, &HOOKS).expect("the driver compiles");
-        let library = build(name, module, options);
+        let library = build(name, &module, options);
         let functions = module.kernels.iter().map(|kernel| function(library, &kernel.name)).collect();
         Self { program, layout, nranks: options.nranks, code, module, functions }
     }
 
     /// Launches once, on windows of zeros.
-    pub fn launch(&self, args: &[check::Arg], dims: &[i64]) -> Outcome {
+    pub fn launch(&self, args: &[Arg], dims: &[i64]) -> Outcome {
         let n = self.nranks as usize;
         let mut windows: Vec<Memory> = (0..n).map(|_| Memory::new(&vec![0; self.layout.bytes])).collect();
         let bases: Vec<u64> = windows.iter_mut().map(|memory| memory.address() as u64).collect();
-        let mut parts: Vec<Vec<Memory>> = args.iter().map(|arg| parts(arg, n)).collect();
+        let mut parts: Vec<Vec<Memory>> = args.iter().map(parts).collect();
         let words: Vec<u64> = args.iter().zip(&mut parts).flat_map(|(arg, parts)| words(arg, parts, n)).collect();
         let stops: Vec<AtomicI32> = (0..n).map(|_| AtomicI32::new(0)).collect();
         let ranks: Vec<Rank> = stops
@@ -228,18 +228,17 @@ impl Rank<'_> {
 }
 
 /// The memory of an argument, by rank.
-fn parts(arg: &check::Arg, nranks: usize) -> Vec<Memory> {
+fn parts(arg: &Arg) -> Vec<Memory> {
     match arg {
-        check::Arg::Ranked(parts) => parts.iter().map(|bytes| Memory::new(bytes)).collect(),
-        check::Arg::Shared(bytes) => (0..nranks).map(|_| Memory::new(bytes)).collect(),
-        check::Arg::Bits(_) => Vec::new(),
+        Arg::Ranked(parts) => parts.iter().map(|bytes| Memory::new(bytes)).collect(),
+        Arg::Bits(_) => Vec::new(),
     }
 }
 
 /// What the driver gets for an argument, by rank.
-fn words(arg: &check::Arg, parts: &mut [Memory], nranks: usize) -> Vec<u64> {
+fn words(arg: &Arg, parts: &mut [Memory], nranks: usize) -> Vec<u64> {
     match arg {
-        check::Arg::Bits(bits) => vec![*bits; nranks],
+        Arg::Bits(bits) => vec![*bits; nranks],
         _ => parts.iter_mut().map(|part| part.address() as u64).collect(),
     }
 }
@@ -253,7 +252,7 @@ fn build(name: &str, module: &Module, options: &Options) -> *mut c_void {
     std::fs::write(dir.join(module.header.0), module.header.1).expect("the header can be written");
     let generation = if options.target == Target::A5 { 5 } else { 2 };
     let output = Command::new("g++")
-        .args(["-std=c++20", "-O1", "-shared", "-fPIC", "-fno-gnu-unique", "-Wall", "-Werror", "-D__CPU_SIM"])
+        .args(["-std=c++20", "-O1", "-shared", "-fPIC", "-fno-gnu-unique", "-D__CPU_SIM"])
         .arg(format!("-DPTO_SIM_UB_BYTES={}", options.target.ub_bytes()))
         .arg(format!("-DPTO_SIM_GENERATION={generation}"))
         .arg("-I")

@@ -4,9 +4,14 @@
 mod choices;
 mod fences;
 mod kernels;
-#[path = "../support/memory.rs"]
-mod memory;
 mod programs;
+#[path = "../support/random_scalars.rs"]
+mod random_scalars;
+#[path = "../support/random_transfers.rs"]
+mod random_transfers;
+#[path = "../support/ranks.rs"]
+#[allow(dead_code, reason = "only memory and arguments are used")]
+mod ranks;
 mod runs;
 #[path = "../support/text.rs"]
 mod text;

@@ -146,6 +146,9 @@ impl Function<'_, '_> {
 
     pub fn read(&mut self, dst: Scalar, src: Tensor, at: &[Scalar]) {
         let from = self.element(src, None, at);
+        if !self.unit.text.is_used(dst) {
+            return;
+        }
         let ty = scalar_of(from.dtype);
         let name = match &self.program().scalars[dst].name {
             Some(name) => name.clone(),

@@ -153,8 +153,8 @@ impl Function<'_, '_> {
     /// Gives a result a name if it is to have one.
     pub fn define(&mut self, dst: Scalar, value: Value) {
         let data = &self.program().scalars[dst];
-        let is_named = !self.unit.text.is_inline(self.op);
-        if !is_named || value.expr.as_number().is_some() {
+        let has_line = !self.unit.text.is_inline(self.op) && self.unit.text.is_used(dst);
+        if !has_line || value.expr.as_number().is_some() {
             self.scalars.insert(dst, value);
             return;
         }
@@ -198,6 +198,11 @@ impl Function<'_, '_> {
             if let Some(value) = value {
                 return Size::Const(if ty == ScalarType::I32 { i64::from(value as i32) } else { value });
             }
+        }
+        match (op, a, b) {
+            (Add | Sub, a, Size::Const(0)) | (Mul | Div, a, Size::Const(1)) => return a.clone(),
+            (Add, Size::Const(0), b) | (Mul, Size::Const(1), b) => return b.clone(),
+            _ => {}
         }
         // Arithmetic of 64 bits needs an operand of 64 bits.
         let (left, right) = (a.expr(), b.expr());

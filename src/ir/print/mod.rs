@@ -109,6 +109,11 @@ impl<'p> Text<'p> {
         self.inline.op(&self.program.ops[op].kind)
     }
 
+    /// Some op uses the value.
+    pub fn is_used(&self, scalar: Scalar) -> bool {
+        self.inline.is_used(scalar)
+    }
+
     /// A tensor's name, or the rank slice that stands in its place.
     pub fn tensor(&self, tensor: Tensor) -> String {
         match self.program.tensors[tensor].def {
