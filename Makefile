@@ -46,11 +46,14 @@ test-rust: setup
 	$(CARGO) build --workspace
 	$(CARGO) $(NEXTEST) --workspace
 
-# The declarations of CANN's functions: compared with the vendor's headers, and replaced by what bindgen makes of them.
+# The declarations of CANN's functions: compared with the vendor's headers, and replaced by what bindgen makes of them. And
+# the simulated CANN, made with the vendor's headers.
 test-hccl-sys: setup
 	scripts/setup.sh venv clang++
 	CANN_INCLUDE=$$(scripts/cann-headers.sh) && export CANN_INCLUDE && \
 	$(CARGO) $(NEXTEST) -p pld-abi-check --test cann && \
+	g++ -std=c++20 -w -fsyntax-only -DCANN_SIM_VENDOR_HEADERS -Itests/pto_sim $$(echo :$$CANN_INCLUDE | sed 's/:/ -I/g') \
+	  tests/cann_sim/*.cpp && \
 	$(CARGO) $(NEXTEST) -p hccl-sys --features bindgen
 
 # The protocols between ranks, every interleaving that loom can reach.

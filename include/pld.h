@@ -514,6 +514,11 @@ typedef enum pld_transport {
    * Ranks are processes of one host, one process a rank.
    */
   PLD_TRANSPORT_SHM = 2,
+  /**
+   * Ranks are Ascend NPUs of one host: one process a card with `pld_world_join`, or one process that drives several
+   * with `pld_world_create`. Tensors are memory of the cards.
+   */
+  PLD_TRANSPORT_HCCL = 3,
 } pld_transport;
 
 /**
@@ -988,6 +993,12 @@ typedef struct pld_task_context_t {
    * Number of values.
    */
   size_t nscalars;
+  /**
+   * Where ranks are cards (`PLD_TRANSPORT_HCCL`), the `aclrtStream` on which an extern task queues its work, and then
+   * returns: its tensors are memory of the card, and what it comes after may still run there. NULL on CPUs and for
+   * host tasks, which come when all has ended.
+   */
+  void *stream;
 } pld_task_context_t;
 
 /**
@@ -1453,7 +1464,7 @@ typedef struct pld_world_options_t {
    */
   uint32_t struct_size;
   /**
-   * The transport; default by the function that is called.
+   * The transport; default by the function that is called: the one for CPUs.
    */
   pld_transport_t transport;
   /**
@@ -1518,6 +1529,20 @@ typedef struct pld_world_options_t {
    * ranks; worlds that live side by side need files of their own.
    */
   const char *trace;
+  /**
+   * `PLD_TRANSPORT_HCCL`: the ACL device of each rank that this process drives. NULL for devices with the numbers of the
+   * ranks.
+   */
+  Devices devices;
+  /**
+   * Number of `devices`.
+   */
+  uint32_t ndevices;
+  /**
+   * `PLD_TRANSPORT_HCCL`, join only: an `HcclComm` of the engine with the same ranks, which it destroys after the world.
+   * NULL to make one.
+   */
+  void *comm;
 } pld_world_options_t;
 
 /**
@@ -2932,6 +2957,25 @@ pld_status_t pld_submit(pld_executable_t *x,
                         const pld_arg_t *args,
                         size_t nargs,
                         struct pld_run_t **out_run);
+
+/**
+ * As `pld_launch`, but on the engine's stream: queues the launch behind what is on `native_stream` (an `aclrtStream` of
+ * the rank's card; NULL for the default stream) and returns. What comes on the stream later comes after the launch, so the
+ * engine orders it with other streams by its own events. The memory of the arguments is used until then. For a world
+ * that `pld_world_join` made of cards (`PLD_TRANSPORT_HCCL`), and a persistent executable without host tasks.
+ *
+ * What is found before anything runs is returned, as by `pld_launch`. A launch that fails later ends like any other, on
+ * every rank; the next call on the world returns its error, as does `pld_launch`. Blocks only while the world's
+ * `max_runs` launches have not ended.
+ *
+ * Errors besides: `PLD_ERR_UNSUPPORTED` in any other world, `PLD_ERR_INVALID_STATE` if the executable is not persistent,
+ * `PLD_ERR_DEVICE`.
+ */
+PLD_API
+pld_status_t pld_launch_on(pld_executable_t *x,
+                           const pld_arg_t *args,
+                           size_t nargs,
+                           void *native_stream);
 
 /**
  * Zeroes the windows of a persistent executable, or the whole pool that they lie in, as after `pld_compile`. Collective,

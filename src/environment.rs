@@ -1,5 +1,5 @@
-//! The environment variables of the library: all of them in one list. What launchers set for their own purposes is known
-//! to [`crate::transport`] only. A variable that is empty counts as not set.
+//! The environment variables of the library: all of them in one list. What launchers and CANN set for their own purposes
+//! is known to [`crate::transport`] only. A variable that is empty counts as not set.
 
 use std::env;
 use std::ffi::OsString;

@@ -3,6 +3,8 @@
 //! A vector is a program in `tests/conformance/` or `examples/pld/`, its inputs, and the right outputs, as formulas of
 //! rank and position. A later transport joins by one more function at the end of this file.
 
+#[path = "support/cards.rs"]
+mod cards;
 #[path = "conformance/collectives.rs"]
 mod collectives;
 #[path = "conformance/domains.rs"]
@@ -16,9 +18,10 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use pld::check::{self, Memory, Schedule};
 use pld::ir::{self, DType, Program};
-use pld::runtime::{Arg, CompileOptions, Executable, TensorArg, World, WorldOptions};
+use pld::runtime::{Arg, CompileOptions, Executable, Resident, TensorArg, World, WorldOptions};
 use pld_test_ranks::Job;
 
+use cards::on_cards;
 use join::Join;
 
 /// Value of element `i` (row-major) on rank `r` of `p`.
@@ -451,6 +454,39 @@ fn run(world: &Arc<World>, vector: &Vector) {
     }
 }
 
+/// The same on cards, whose memory the arguments are.
+fn run_on_cards(world: &Arc<World>, vector: &Vector) {
+    let name = vector.name;
+    if !vector.is_for(world.nranks()) {
+        return;
+    }
+    let p = i64::from(world.nranks());
+    let local: Vec<u32> = world.rank().map_or_else(|| (0..world.nranks()).collect(), |rank| vec![rank]);
+    let options = CompileOptions { persistent: vector.persistent, ..CompileOptions::default() };
+    let executable = Executable::compile(&vector.program(), world, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
+    for launch in 0..LAUNCHES {
+        let mut parts: Vec<Vec<Buffer>> = local.iter().map(|&rank| vector.buffers(p, &[rank.into()], false)).collect();
+        let residents: Vec<Resident> = (0..vector.params.len())
+            .map(|param| {
+                let Buffer { dtype, ref shape, .. } = parts[0][param];
+                let resident = Resident::create_stacked(world, dtype, shape).unwrap();
+                for (part, &rank) in parts.iter_mut().zip(&local) {
+                    resident.copy_in(rank, part[param].data()).unwrap();
+                }
+                resident
+            })
+            .collect();
+        let args: Vec<Arg> = residents.iter().map(Arg::Resident).collect();
+        executable.launch(&args).unwrap_or_else(|e| panic!("{name}, launch {launch}: {e}"));
+        for (part, &rank) in parts.iter_mut().zip(&local) {
+            for (buffer, resident) in part.iter_mut().zip(&residents) {
+                resident.copy_out(rank, buffer.data()).unwrap();
+            }
+            vector.assert_right(p, &[rank.into()], part, &format!("launch {launch}"));
+        }
+    }
+}
+
 /// Runs a vector as the language defines it, in several orders: the results are right, and nothing is found.
 fn interpret(nranks: u32, vector: &Vector) {
     let (p, program) = (i64::from(nranks), vector.program());
@@ -507,12 +543,57 @@ fn over_processes(nranks: u32) {
     }
 }
 
-/// Not a test of its own: what each process of `over_processes` runs.
+/// One process a card.
+fn over_cards(nranks: u32) {
+    in_parts("cards", nranks, nranks);
+}
+
+/// One process for all cards.
+fn over_cards_of_a_process(nranks: u32) {
+    in_parts("cards of a process", 1, nranks);
+}
+
+/// Kernels take their time to be compiled, so the vectors are divided among jobs.
+fn in_parts(scenario: &'static str, processes: u32, cards: u32) {
+    for part in 0..PARTS {
+        let mut job = Job::new();
+        for rank in 0..processes {
+            let variables = cards::variables().into_iter().chain([
+                ("PLD_RANK", rank.to_string()),
+                ("PLD_WORLD_SIZE", processes.to_string()),
+                ("PLD_TEST_PART", part.to_string()),
+                ("PLD_TEST_CARDS", cards.to_string()),
+            ]);
+            job.spawn(scenario, variables);
+        }
+        for outcome in job.outcomes() {
+            assert_eq!(outcome.done(), "");
+        }
+    }
+}
+
+const PARTS: usize = 4;
+
+/// Not a test of its own: what each process of the others runs.
 #[test]
 fn rank_process() {
-    pld_test_ranks::rank_process(|_, me| {
-        let world = me.join(&WorldOptions::default()).unwrap();
-        vectors().iter().for_each(|vector| run(&world, vector));
+    pld_test_ranks::rank_process(|scenario, me| {
+        let number = |name: &str| -> usize { std::env::var(name).unwrap().parse().unwrap() };
+        let of_part = || vectors().into_iter().skip(number("PLD_TEST_PART")).step_by(PARTS);
+        match scenario {
+            "vectors" => {
+                let world = me.join(&WorldOptions::default()).unwrap();
+                vectors().iter().for_each(|vector| run(&world, vector));
+            }
+            "cards" => {
+                let world = me.join(&on_cards()).unwrap();
+                of_part().for_each(|vector| run_on_cards(&world, &vector));
+            }
+            _ => {
+                let world = World::create(number("PLD_TEST_CARDS") as u32, &on_cards()).unwrap();
+                of_part().for_each(|vector| run_on_cards(&world, &vector));
+            }
+        }
         Ok(String::new())
     });
 }
@@ -537,6 +618,10 @@ suite! {
     processes_3: over_processes(3);
     processes_4: over_processes(4);
     processes_8: over_processes(8);
+    cards_2: over_cards(2);
+    cards_4: over_cards(4);
+    cards_of_a_process_2: over_cards_of_a_process(2);
+    cards_of_a_process_4: over_cards_of_a_process(4);
     interpreted_1: over_interpreter(1);
     interpreted_2: over_interpreter(2);
     interpreted_3: over_interpreter(3);

@@ -60,6 +60,10 @@ pub struct pld_task_context_t {
     pub scalars: *const i64,
     /// Number of values.
     pub nscalars: usize,
+    /// Where ranks are cards (`PLD_TRANSPORT_HCCL`), the `aclrtStream` on which an extern task queues its work, and then
+    /// returns: its tensors are memory of the card, and what it comes after may still run there. NULL on CPUs and for
+    /// host tasks, which come when all has ended.
+    pub stream: *mut c_void,
 }
 
 const _: () = {
@@ -72,7 +76,7 @@ const _: () = {
     }
     same_offsets!(pld_task_tensor_t, View: data dtype ndims shape strides);
     same_offsets!(pld_task_context_t, CallbackContext:
-        struct_size rank nranks core block blocks launch name tensors ntensors scalars nscalars);
+        struct_size rank nranks core block blocks launch name tensors ntensors scalars nscalars stream);
 };
 
 /// A function of the engine. Returns 0 if all went well; anything else ends the launch on every rank.

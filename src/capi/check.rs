@@ -352,6 +352,7 @@ impl check::Functions for Engine {
             tensors: views.as_ptr(),
             ntensors: views.len(),
             scalars: scalars.as_ptr(),
+            stream: std::ptr::null_mut(),
             nscalars: scalars.len(),
         };
         // SAFETY: the context and all it points to live until the function returns, and nobody else uses the copies.

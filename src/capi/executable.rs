@@ -1,5 +1,6 @@
 //! Executables: programs compiled for a world, and their launches.
 
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Instant;
@@ -156,6 +157,26 @@ pub extern "C" fn pld_submit(
         let run = x.logged(Arguments::with(args, nargs, |args| x.executable.submit(args)))?;
         out.write(Box::into_raw(Box::new(pld_run_t { run })));
         Ok(())
+    })
+}
+
+/// As `pld_launch`, but on the engine's stream: queues the launch behind what is on `native_stream` (an `aclrtStream` of
+/// the rank's card; NULL for the default stream) and returns. What comes on the stream later comes after the launch, so the
+/// engine orders it with other streams by its own events. The memory of the arguments is used until then. For a world
+/// that `pld_world_join` made of cards (`PLD_TRANSPORT_HCCL`), and a persistent executable without host tasks.
+///
+/// What is found before anything runs is returned, as by `pld_launch`. A launch that fails later ends like any other, on
+/// every rank; the next call on the world returns its error, as does `pld_launch`. Blocks only while the world's
+/// `max_runs` launches have not ended.
+///
+/// Errors besides: `PLD_ERR_UNSUPPORTED` in any other world, `PLD_ERR_INVALID_STATE` if the executable is not persistent,
+/// `PLD_ERR_DEVICE`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pld_launch_on(x: Executable, args: Args, nargs: usize, native_stream: *mut c_void) -> pld_status_t {
+    guard::status(|| {
+        let x = x.get("the executable")?;
+        // SAFETY: a stream of the rank's card, the header demands.
+        x.logged(Arguments::with(args, nargs, |args| unsafe { x.executable.launch_on(args, native_stream) }))
     })
 }
 

@@ -153,6 +153,8 @@ lists! {
     CallbackArgs of pld_callback_arg_t;
     /// A `const pld_callback_t *`.
     Callbacks of pld_callback_t;
+    /// A `const int32_t *`.
+    Devices of i32;
 }
 
 macro_rules! objects {

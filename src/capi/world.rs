@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::runtime::{self, WaitPolicy};
+use crate::runtime::{self, EngineComm, WaitPolicy};
 use crate::transport::shm::{Bootstrap, ShmOptions};
 
 use super::guard;
 use super::log::{Log, UserData, pld_log_fn, pld_log_level, pld_log_level_t};
 use super::options::{WorldOptions, WorldOptionsOut};
-use super::pointer::{Text, World};
+use super::pointer::{Devices, Text, World};
 use super::reserve;
 use super::status::pld_status_t;
 
@@ -38,6 +38,9 @@ pub enum pld_transport {
     PLD_TRANSPORT_THREAD = 1,
     /// Ranks are processes of one host, one process a rank.
     PLD_TRANSPORT_SHM = 2,
+    /// Ranks are Ascend NPUs of one host: one process a card with `pld_world_join`, or one process that drives several
+    /// with `pld_world_create`. Tensors are memory of the cards.
+    PLD_TRANSPORT_HCCL = 3,
 }
 
 /// How ranks wait for each other: a value of `enum pld_wait_policy`.
@@ -78,7 +81,7 @@ pub type pld_exchange_fn =
 pub struct pld_world_options_t {
     /// `sizeof(pld_world_options_t)`.
     pub struct_size: u32,
-    /// The transport; default by the function that is called.
+    /// The transport; default by the function that is called: the one for CPUs.
     pub transport: pld_transport_t,
     /// Number of ranks. `pld_world_create` needs it; 0 in `pld_world_join` takes it and the rank from the environment.
     pub nranks: u32,
@@ -114,6 +117,14 @@ pub struct pld_world_options_t {
     /// `docs/tracing.md`. NULL for the file that the environment's `PLD_TRACE` names, else for no trace. The same for all
     /// ranks; worlds that live side by side need files of their own.
     pub trace: Text,
+    /// `PLD_TRANSPORT_HCCL`: the ACL device of each rank that this process drives. NULL for devices with the numbers of the
+    /// ranks.
+    pub devices: Devices,
+    /// Number of `devices`.
+    pub ndevices: u32,
+    /// `PLD_TRANSPORT_HCCL`, join only: an `HcclComm` of the engine with the same ranks, which it destroys after the world.
+    /// NULL to make one.
+    pub comm: *mut c_void,
 }
 
 impl pld_world_options_t {
@@ -131,6 +142,7 @@ impl pld_world_options_t {
             runs: if self.max_runs == 0 { default.runs } else { self.max_runs as usize },
             chaos_seed: self.chaos_seed,
             trace: self.trace.get().map(|_| self.trace.str("trace")).transpose()?.map(PathBuf::from),
+            cards: self.cards()?,
         })
     }
 
@@ -141,14 +153,37 @@ impl pld_world_options_t {
         Ok(Arc::new(Log::new(self.log, self.log_level, self.log_user_data)))
     }
 
-    /// The transport is the one that `function` makes.
+    fn cards(&self) -> Result<Option<runtime::CardOptions>> {
+        let count = self.ndevices as usize;
+        let devices = self
+            .devices
+            .get(count)
+            .ok_or_else(|| Error::invalid(format!("devices is NULL, but ndevices is {count}")))?;
+        if self.transport != pld_transport::PLD_TRANSPORT_HCCL as pld_transport_t {
+            return match devices.is_empty() && self.comm.is_null() {
+                true => Ok(None),
+                false => Err(Error::invalid("devices and comm are for PLD_TRANSPORT_HCCL")),
+            };
+        }
+        // SAFETY: a communicator of the rank's device with the world's ranks, the header demands.
+        let comms = (!self.comm.is_null()).then(|| unsafe { EngineComm::new(self.comm) });
+        Ok(Some(runtime::CardOptions { devices: devices.to_vec(), comms: comms.into_iter().collect() }))
+    }
+
+    /// The transport is one that `function` makes.
     fn check_transport(&self, function: &str, transport: pld_transport, other: &str) -> Result<()> {
         match self.transport {
-            0 => Ok(()),
+            0 | 3 => Ok(()),
             raw if raw == transport as pld_transport_t => Ok(()),
             1 | 2 => Err(Error::invalid(format!("{function} does not make worlds of this transport; {other} does"))),
             raw => Err(Error::invalid(format!("transport {raw} is unknown"))),
         }
+    }
+
+    /// What ranks compare when they meet.
+    fn agreement(&self) -> String {
+        let on = if self.transport == pld_transport::PLD_TRANSPORT_HCCL as pld_transport_t { " on cards" } else { "" };
+        format!("libpld {}{on}", env!("CARGO_PKG_VERSION"))
     }
 
     fn bootstrap(&self) -> Result<Bootstrap> {
@@ -240,7 +275,7 @@ pub extern "C" fn pld_world_join(
             rank: given.then_some(options.rank),
             nranks: given.then_some(options.nranks),
             deadline: Instant::now() + options.timeout(),
-            agreement: format!("libpld {}", env!("CARGO_PKG_VERSION")).into_bytes(),
+            agreement: options.agreement().into_bytes(),
         };
         let world = runtime::World::join(&join, &options.runtime()?);
         out.write(made(world, log)?);

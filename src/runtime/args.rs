@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 
 use super::core::Core;
 use super::memo::Memo;
@@ -13,6 +14,7 @@ use crate::ir::builder::MAX_RANK;
 use crate::ir::extent::{ExtentData, Extents, Known};
 use crate::ir::program::TensorDef;
 use crate::ir::{self, CallbackArg, DType, Dim, Direction, Extent, OpKind, ParameterKind, Program, ScalarType};
+use crate::transport::hccl::Card;
 
 /// One argument of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +134,8 @@ pub(super) struct Signature {
     rank: Option<u32>,
     /// The world that residents must be of.
     world: WorldAddress,
+    /// The cards of this process's ranks, whose memory tensors are; none if ranks run on CPUs.
+    cards: Vec<Arc<Card>>,
 }
 
 /// Where the inside of a world lies; for comparison only.
@@ -184,7 +188,8 @@ impl Signature {
             Parameter { name: parameter.name, kind }
         };
         let params = program.parameters().into_iter().enumerate().map(parameter).collect();
-        let signature = Self { params, extents, nranks, rank, world: WorldAddress(core) };
+        let cards = core.queues.iter().map(|queue| queue.card().clone()).collect();
+        let signature = Self { params, extents, nranks, rank, world: WorldAddress(core), cards };
         signature.check_dims()?;
         Ok(signature)
     }
@@ -279,7 +284,16 @@ impl Signature {
         };
         let whole = ranked && self.rank.is_none();
         match arg {
+            Arg::Tensor(_) if whole && self.cards.len() > 1 => {
+                let message = format!(
+                    "the parts of argument {} lie on {} cards: pass them as a list, or as a stacked resident",
+                    param.name,
+                    self.cards.len()
+                );
+                return Err(Error::invalid(message));
+            }
             Arg::Tensor(tensor) => {
+                self.check_on_card(param, tensor)?;
                 let leading = whole.then_some(i64::from(self.nranks));
                 let bytes = check_tensor(param, dtype, shape, leading, tensor, &self.extents, &mut table.dims)?;
                 let part = if whole { bytes / nranks } else { 0 };
@@ -299,6 +313,7 @@ impl Signature {
                     return Err(Error::invalid(message));
                 }
                 for (rank, part) in parts.iter().enumerate() {
+                    self.check_on_card(param, part)?;
                     let bytes = check_tensor(param, dtype, shape, None, part, &self.extents, &mut table.dims)?;
                     row[rank] = part.data.addr() as u64;
                     keep(part, bytes);
@@ -341,6 +356,21 @@ impl Signature {
             }
         }
         Ok(shape.iter().any(|size| matches!(size, Size::Computed(_))))
+    }
+
+    /// A tensor of a world of cards is memory of a card, as far as CANN tells.
+    fn check_on_card(&self, param: &Parameter, tensor: &TensorArg) -> Result<()> {
+        let address = tensor.data.addr() as u64;
+        match self.cards.first().filter(|_| !tensor.data.is_null()).and_then(|card| card.is_host_memory(address)) {
+            Some(true) => {
+                let message = format!(
+                    "argument {} is memory of the host ({:p}), but ranks are cards: pass memory of the card, or a resident",
+                    param.name, tensor.data
+                );
+                Err(Error::invalid(message))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_computed(&self, index: usize, arg: &Arg, dims: &[i64]) -> Result<()> {

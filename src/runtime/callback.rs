@@ -54,6 +54,9 @@ pub struct CallbackContext {
     pub scalars: *const i64,
     /// Number of scalars.
     pub nscalars: usize,
+    /// Where ranks are cards, the stream on which an extern task queues its work: the tensors are memory of the card, and
+    /// what the task comes after may not have ended yet. Null on a CPU, and for host tasks.
+    pub stream: *mut c_void,
 }
 
 /// Each extern and host task has a function, and each function is that of one.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use pld_sync::Handoff;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::cards::{Flights, Queue};
 use super::chaos::Chaos;
 use super::control::Board;
 use super::executable::Image;
@@ -48,6 +49,8 @@ pub(super) struct Core {
     // Dropping these has effects that other processes see, so a forked child leaves them alone.
     pub(super) transport: ManuallyDrop<Box<dyn Transport>>,
     pub(super) board: ManuallyDrop<Board>,
+    /// One a rank of this process, if ranks are cards.
+    pub(super) queues: ManuallyDrop<Vec<Queue>>,
     pub(super) nranks: u32,
     /// The rank that this process is; none if it drives all.
     pub(super) rank: Option<u32>,
@@ -61,6 +64,7 @@ pub(super) struct Core {
     pub(super) fenced: bool,
     pub(super) handoff: Handoff,
     pub(super) runs: Runs,
+    pub(super) flights: Flights,
     pub(super) pools: Pools,
     pub(super) closed: AtomicBool,
     /// The present epoch, see [`super::failure`]; the holder of the turn changes it.
@@ -100,12 +104,17 @@ impl Core {
     ) -> Result<Self> {
         let (local, nranks) = (transport.local(), transport.nranks());
         let chaos = |rank| Chaos::new(options.chaos_seed, rank, nranks, options.timeout);
+        let queues = match transport.cards() {
+            Some(cards) => local.clone().map(|rank| Queue::new(cards.card(rank))).collect::<Result<_>>()?,
+            None => Vec::new(),
+        };
         let tasks = local.clone().map(|rank| Tasks::new(rank, options.cores_per_rank, chaos(rank))).collect();
         Ok(Self {
             fork: ForkGuard::new()?,
             nranks,
             transport: ManuallyDrop::new(transport),
             board: ManuallyDrop::new(board),
+            queues: ManuallyDrop::new(queues),
             rank,
             timeout: options.timeout,
             patience: Patience::new(options.wait, crowded),
@@ -113,6 +122,7 @@ impl Core {
             fenced,
             handoff: Handoff::new(local.len() - 1),
             runs: Runs::new(options.runs),
+            flights: Flights::new(options.runs),
             pools: Pools::default(),
             closed: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
@@ -136,6 +146,11 @@ impl Core {
     /// The tasks of a rank of this process.
     pub(super) fn tasks(&self, rank: u32) -> &Tasks {
         &self.tasks[(rank - self.local.start) as usize]
+    }
+
+    /// The card of a rank of this process, if it is one.
+    pub(super) fn queue(&self, rank: u32) -> Option<&Queue> {
+        self.queues.get((rank - self.local.start) as usize)
     }
 
     /// What is known of the ways from a rank of this process to each peer.
@@ -254,7 +269,7 @@ impl Core {
 
     /// Nobody uses the world, and nothing is submitted.
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.turn.load(Ordering::Relaxed), FREE | CLOSED) && !self.runs.pending()
+        matches!(self.turn.load(Ordering::Relaxed), FREE | CLOSED) && !self.runs.pending() && !self.flights.pending()
     }
 
     /// Takes the world for ever; false if it is not free until `deadline`.
@@ -344,6 +359,7 @@ impl Drop for Core {
         if !self.fork.is_child() {
             // SAFETY: each is dropped here and nowhere else.
             unsafe {
+                ManuallyDrop::drop(&mut self.queues);
                 ManuallyDrop::drop(&mut self.board);
                 ManuallyDrop::drop(&mut self.transport);
             }

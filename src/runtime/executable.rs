@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::aligned::Aligned;
 use super::args::{Signature, Table};
 use super::callback::{self, Callback};
+use super::cards::Kernels;
 use super::cells::Cells;
 use super::core::Core;
 use super::hooks;
@@ -74,6 +75,8 @@ pub(super) struct Image {
     pub(super) routine: Routine,
     pub(super) windows: Arc<Windows>,
     pub(super) cells: Arc<Cells>,
+    /// Its tasks, where ranks are cards.
+    pub(super) kernels: Option<Kernels>,
     pub(super) signature: Signature,
     /// What the program's functions are, by number, with their names.
     pub(super) callbacks: Box<[(CString, Callback)]>,
@@ -156,6 +159,7 @@ impl Executable {
                 Arc::new(windows.map_err(|e| core.lost(e))?)
             }
         };
+        let offloaded = core.transport.cards().is_some();
         let binding = Binding {
             nranks,
             rank: (core.local.len() == 1).then_some(core.local.start),
@@ -164,16 +168,19 @@ impl Executable {
             checked: !options.unchecked,
             shaken: core.shaken,
             traced: core.trace.is_some(),
-            offloaded: false,
+            offloaded,
             fenced: core.fenced,
         };
-        let compiled = compile(&binding, &hooks::HOOKS).and_then(|routine| {
+        let hooks = if offloaded { &hooks::HOOKS_OF_CARDS } else { &hooks::HOOKS };
+        let compiled = compile(&binding, hooks).and_then(|mut routine| {
             let scratch: Result<_> = core.local.clone().map(|_| Aligned::new(routine.scratch_bytes, "tiles")).collect();
             let callbacks = callback::by_number(&routine.functions, &options.callbacks)?;
-            Ok((routine, scratch?, callbacks))
+            let Routine { tasks, sites, .. } = &mut routine;
+            let kernels = Kernels::build(core, program, &layout, &windows, tasks, !options.unchecked, sites)?;
+            Ok((routine, scratch?, callbacks, kernels))
         });
         agree(core, &program.name, compiled.as_ref().map(|_| "compiled".into()).map_err(Clone::clone))?;
-        let (routine, scratch, callbacks) = compiled?;
+        let (routine, scratch, callbacks, kernels) = compiled?;
 
         if let Some(pool) = pool {
             core.pools.keep(pool, &windows);
@@ -184,6 +191,7 @@ impl Executable {
             routine,
             windows,
             cells: Arc::new(Cells::new(program, &layout, nranks)),
+            kernels,
             table: UnsafeCell::new(signature.table()),
             signature,
             callbacks,

@@ -37,7 +37,7 @@ pub(super) struct Record {
 }
 
 /// The kinds that a launch or a world can fail with.
-const KINDS: [ErrorKind; 10] = [
+const KINDS: [ErrorKind; 11] = [
     ErrorKind::Timeout,
     ErrorKind::PeerLost,
     ErrorKind::Aborted,
@@ -48,6 +48,7 @@ const KINDS: [ErrorKind; 10] = [
     ErrorKind::Unsupported,
     ErrorKind::Io,
     ErrorKind::NoMemory,
+    ErrorKind::Device,
 ];
 
 /// A failure of this kind ends the world: nothing can be launched any more.

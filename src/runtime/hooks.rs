@@ -1,6 +1,7 @@
 //! What generated code calls when its fast path does not suffice.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -17,6 +18,9 @@ use crate::codegen::cpu::abi::{Exit, Frame, Hooks, Report, SUBMIT_FAILED, View};
 /// The hooks of every executable.
 pub(super) const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
 
+/// Those of executables whose tasks are kernels.
+pub(super) const HOOKS_OF_CARDS: Hooks = Hooks { submit: queue, drain: join, ..HOOKS };
+
 /// How long a task looks at its cell before it leaves the core to others.
 const GLANCES: u32 = 100;
 
@@ -32,6 +36,8 @@ pub(super) struct Context<'a> {
     pub(super) lane: u32,
     /// The submitted task that runs.
     pub(super) task: Option<u32>,
+    /// The stream that the engine's functions queue their work on; null on a CPU.
+    pub(super) stream: *mut c_void,
     /// What the task stops with, if it has a stack of its own.
     pub(super) stop: Option<*const Stop>,
 }
@@ -135,8 +141,26 @@ unsafe extern "C" fn submit(
     regions: *const i64,
     deps: *const u64,
 ) -> u64 {
-    // SAFETY: generated code passes its frame on, and nobody else uses it meanwhile.
-    let (context, frame) = unsafe { (context(frame), &mut *frame) };
+    // SAFETY: generated code passes its frame on, and nobody else uses it meanwhile; `submission` demands the same.
+    let (context, frame, submission) = unsafe {
+        let context = context(frame);
+        (context, &mut *frame, submission(context, task, args, blocks, regions, deps))
+    };
+    guarded(context, SUBMIT_FAILED, || context.tasks().submit(context, frame, &submission))
+}
+
+/// What generated code submits.
+///
+/// # Safety
+/// The pointers are those that generated code passes for this task.
+unsafe fn submission<'a>(
+    context: &Context<'a>,
+    task: u32,
+    args: *const u64,
+    blocks: i64,
+    regions: *const i64,
+    deps: *const u64,
+) -> Submission<'a> {
     let code = &context.image.routine.tasks[task as usize];
     let words = code.accesses.iter().map(|access| 2 * access.ndims).sum();
     // SAFETY: generated code passes as many values as the task's description says.
@@ -148,8 +172,29 @@ unsafe extern "C" fn submit(
         )
     };
     let first = context.tasks().choose(blocks.max(0) as usize) as i64;
-    let submission = Submission { task, code, args, blocks, first, regions, deps };
-    guarded(context, SUBMIT_FAILED, || context.tasks().submit(context, frame, &submission))
+    Submission { task, code, args, blocks, first, regions, deps }
+}
+
+unsafe extern "C" fn queue(
+    frame: *mut Frame,
+    task: u32,
+    args: *const u64,
+    blocks: i64,
+    regions: *const i64,
+    deps: *const u64,
+) -> u64 {
+    // SAFETY: as in `submit`.
+    let (context, frame, submission) = unsafe {
+        let context = context(frame);
+        (context, &mut *frame, submission(context, task, args, blocks, regions, deps))
+    };
+    guarded(context, SUBMIT_FAILED, || context.queue().submit(context, frame, &submission))
+}
+
+unsafe extern "C" fn join(frame: *mut Frame) -> i32 {
+    // SAFETY: generated code passes its frame on.
+    let context = unsafe { context(frame) };
+    i32::from(!guarded(context, false, || context.queue().drain(context)))
 }
 
 unsafe extern "C" fn drain(frame: *mut Frame) -> i32 {
@@ -184,6 +229,7 @@ unsafe extern "C" fn callback(
         ntensors: code.ntensors,
         scalars,
         nscalars: code.nscalars,
+        stream: context.stream,
     };
     // SAFETY: the engine has given this function for calls like this one.
     let status = unsafe { (callback.function)(&call, callback.user_data) };
@@ -219,7 +265,7 @@ unsafe extern "C" fn record(frame: *mut Frame, report: u32, site: u32, peer: u32
 impl<'a> Context<'a> {
     /// Of the driver of a rank.
     pub(super) fn new(core: &'a Core, image: &'a Image, launch: u64, rank: u32) -> Self {
-        Self { core, image, launch, rank, lane: 0, task: None, stop: None }
+        Self { core, image, launch, rank, lane: 0, task: None, stream: std::ptr::null_mut(), stop: None }
     }
 
     /// The ticks at which a wait begins, if it is recorded.
@@ -232,6 +278,10 @@ impl<'a> Context<'a> {
         if let (Some(trace), Some(begun)) = (&self.core.trace, begun) {
             trace.record(self, Kind::Waited, site, 0, begun, cell);
         }
+    }
+
+    fn queue(&self) -> &super::cards::Queue {
+        self.core.queue(self.rank).expect("ranks of this world are cards")
     }
 
     fn tasks(&self) -> &super::tasks::Tasks {

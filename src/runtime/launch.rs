@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::args::{Arg, Table};
+use super::cards;
 use super::core::Core;
 use super::executable::{Executable, Image};
 use super::hooks::Context;
@@ -45,7 +46,7 @@ impl Executable {
             pass_gate(core, image, core.local.start, launches, "to reset the windows", RESET_SLICE, ready)
         };
         let passed = pass(&|| image.windows.all_done(launches)) && {
-            core.local.clone().for_each(|rank| image.windows.zero(&core.board, rank, resets));
+            core.local.clone().for_each(|rank| image.windows.zero(core, rank, resets));
             pass(&|| image.windows.all_zeroed(resets))
         };
         core.conclude(passed)
@@ -112,7 +113,7 @@ fn run_host_tasks(core: &Core, image: &Image, table: &Table, launch: u64, host_t
 fn frame(context: &Context, table: &Table, live: u64) -> Frame {
     let Context { core, image, launch, rank, .. } = *context;
     Frame {
-        windows: image.windows.base(launch),
+        windows: image.windows.base(launch, rank),
         dims: table.dims.as_ptr(),
         args: table.values.as_ptr(),
         scratch: image.scratch[(rank - core.local.start) as usize].as_ptr(),
@@ -129,12 +130,12 @@ fn frame(context: &Context, table: &Table, live: u64) -> Frame {
 }
 
 fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
-    let (board, windows) = (&*core.board, &image.windows);
+    let windows = &image.windows;
     let time = image.times.get((rank - core.local.start) as usize);
     if let Some(time) = time {
         time.begin();
     }
-    let control = board.control(rank);
+    let control = core.board.control(rank);
     control.begin(image.id, launch);
     let tasks = core.tasks(rank);
     if let Some(chaos) = tasks.chaos() {
@@ -144,23 +145,17 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     if let Some(trace) = &core.trace {
         trace.record(&context, Kind::LaunchBegun, 0, 0, 0, 0);
     }
-    let may_begin = || windows.may_begin(board, rank, launch);
+    let may_begin = || windows.may_begin(core, rank, launch);
     if may_begin() || wait_to_begin(&context, may_begin) {
         if let Some(chaos) = tasks.chaos() {
             chaos.stop();
         }
-        let mut frame = frame(&context, table, tasks.at_rest());
-        tasks.begin(&context, &frame);
-        // SAFETY: the driver was compiled for these windows and this table, whose addresses were checked; the frame
-        // outlives the call.
-        let exit = unsafe { (image.routine.driver)(&mut frame) };
-        if exit == Exit::Done as i32 {
-            windows.end(board, rank, launch);
-        } else if exit == Exit::Fault as i32 {
-            core.fail(rank, &report::fault(&context, &frame.fault));
-        } else if !core.failed() {
-            let message = format!("the driver of '{}' ended with {exit} on rank {rank}", image.name);
-            core.fail(rank, &Error::new(ErrorKind::Internal, message));
+        let done = match core.queue(rank) {
+            None => drive(&context, table, tasks.at_rest()),
+            Some(queue) => cards::run(queue, &context, || drive(&context, table, 1)),
+        };
+        if done {
+            windows.end(core, rank, launch);
         }
         tasks.end(&context);
     }
@@ -171,6 +166,24 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     if let Some(time) = time {
         time.end();
     }
+}
+
+/// Calls the driver of a rank, for which something is pending if `live` says so; false if that fails the launch.
+#[inline(always)]
+pub(super) fn drive(context: &Context, table: &Table, live: u64) -> bool {
+    let Context { core, image, rank, .. } = *context;
+    let mut frame = frame(context, table, live);
+    core.tasks(rank).begin(context, &frame);
+    // SAFETY: the driver was compiled for these windows and this table, whose addresses were checked; the frame
+    // outlives the call.
+    let exit = unsafe { (image.routine.driver)(&mut frame) };
+    if exit == Exit::Fault as i32 {
+        core.fail(rank, &report::fault(context, &frame.fault));
+    } else if exit != Exit::Done as i32 && !core.failed() {
+        let message = format!("the driver of '{}' ended with {exit} on rank {rank}", image.name);
+        core.fail(rank, &Error::new(ErrorKind::Internal, message));
+    }
+    exit == Exit::Done as i32
 }
 
 /// Waits until a launch may begin on its rank; false if it fails first.

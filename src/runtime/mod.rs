@@ -11,6 +11,7 @@
 mod aligned;
 mod args;
 mod callback;
+mod cards;
 mod cells;
 mod chaos;
 mod control;
@@ -44,4 +45,4 @@ pub use info::Info;
 pub use resident::Resident;
 pub use run::Run;
 pub use wait::WaitPolicy;
-pub use world::{MAX_CORES, MAX_RANKS, World, WorldOptions};
+pub use world::{CardOptions, EngineComm, MAX_CORES, MAX_RANKS, World, WorldOptions};

@@ -93,6 +93,7 @@ impl Core {
     /// Recovers from a failure that this process has returned; `step` comes after that.
     #[cold]
     pub(super) fn recover(&self, step: Step) -> Result<()> {
+        self.flights.wait_idle();
         let windows = self.windows();
         windows.iter().for_each(|windows| windows.come_to_recovery(self.local.clone()));
         // What ends the world reads the same wherever it is met.
@@ -107,10 +108,16 @@ impl Core {
             let message = format!("after a failed launch rank 0 {first}, rank {rank} {other}");
             return Err(Error::new(ErrorKind::Mismatch, message));
         }
-        let repairs: Vec<Repair> = windows.iter().map(|windows| windows.repair(self.local.clone())).collect();
+        for (queue, rank) in self.queues.iter().zip(self.local.clone()) {
+            if let Err(error) = queue.recover() {
+                let message = format!("rank {rank}: recovering its card: {}", error.message);
+                self.fail(rank, &Error::new(ErrorKind::Internal, message));
+            }
+        }
+        let repairs: Vec<Repair> = windows.iter().map(|windows| windows.repair(self)).collect();
         meet(Topic::Repaired, "")?;
         for (windows, repair) in windows.iter().zip(repairs) {
-            windows.recovered(&self.board, self.local.clone(), repair);
+            windows.recovered(self, repair);
         }
         self.epoch.store(self.epoch.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Ok(())

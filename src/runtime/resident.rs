@@ -1,4 +1,5 @@
-//! Tensors that live with the ranks. Launches use their memory as it is; on CPUs it is memory like any other.
+//! Tensors that live with the ranks: on their cards, or in memory like any other where ranks run on CPUs. Launches use
+//! their memory as it is.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use super::world::World;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::DType;
 use crate::ir::builder::MAX_RANK;
+use crate::transport::hccl::DeviceMemory;
 
 /// A tensor of one rank, or one of the same shape a rank of this process. Dropping it does not take memory away from
 /// runs under way. Ends with its world: then only dropping is allowed.
@@ -30,12 +32,34 @@ pub(super) struct Shards {
     pub(super) stacked: bool,
     /// The rank of the first shard.
     first: u32,
-    parts: Vec<Aligned>,
+    parts: Vec<Part>,
     /// Launches and runs that use it, or `COPYING`.
     users: AtomicU32,
 }
 
 const COPYING: u32 = u32::MAX;
+
+/// Memory of a shard.
+enum Part {
+    Host(Aligned),
+    Card(DeviceMemory),
+}
+
+impl Part {
+    fn new(core: &Core, rank: u32, bytes: usize) -> Result<Self> {
+        match core.queue(rank) {
+            None => Aligned::new(bytes, "a resident tensor").map(Part::Host),
+            Some(queue) => queue.card().allocate(bytes).map(Part::Card),
+        }
+    }
+
+    fn address(&self) -> *mut u8 {
+        match self {
+            Part::Host(memory) => memory.as_ptr(),
+            Part::Card(memory) => std::ptr::without_provenance_mut(memory.address() as usize),
+        }
+    }
+}
 
 impl fmt::Debug for Resident {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +103,7 @@ impl Resident {
         let bytes = shape.iter().try_fold(dtype.size(), |n, &extent| n.checked_mul(extent));
         let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
         let bytes = bytes.ok_or_else(|| Error::invalid(format!("the shape {shape:?} exceeds the address space")))?;
-        let parts = (0..count).map(|_| Aligned::new(bytes, "a resident tensor")).collect::<Result<_>>()?;
+        let parts = (first..).take(count).map(|rank| Part::new(core, rank, bytes)).collect::<Result<_>>()?;
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let (core, shape, users) = (core.clone(), shape.to_vec(), AtomicU32::new(0));
         Ok(Self { shards: Arc::new(Shards { id, core, dtype, shape, bytes, stacked, first, parts, users }) })
@@ -88,16 +112,22 @@ impl Resident {
     /// Fills the shard of `rank`, all of it. `Busy` while a launch or run uses the tensor, or another thread copies.
     pub fn copy_in(&self, rank: u32, src: &[u8]) -> Result<()> {
         let (part, _copying) = self.shards.begin_copy(rank, src.len())?;
-        // SAFETY: the shard has as many bytes, which nobody else uses during the copy; `src` is other memory.
-        unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), part, src.len()) };
+        match part {
+            // SAFETY: the shard has as many bytes, which nobody else uses during the copy; `src` is other memory.
+            Part::Host(part) => unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), part.as_ptr(), src.len()) },
+            Part::Card(part) => part.write(0, src)?,
+        }
         Ok(())
     }
 
     /// Copies the shard of `rank`, all of it. `Busy` while a launch or run uses the tensor, or another thread copies.
     pub fn copy_out(&self, rank: u32, dst: &mut [u8]) -> Result<()> {
         let (part, _copying) = self.shards.begin_copy(rank, dst.len())?;
-        // SAFETY: as in `copy_in`.
-        unsafe { std::ptr::copy_nonoverlapping(part, dst.as_mut_ptr(), dst.len()) };
+        match part {
+            // SAFETY: as in `copy_in`.
+            Part::Host(part) => unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), dst.as_mut_ptr(), dst.len()) },
+            Part::Card(part) => part.read(0, dst)?,
+        }
         Ok(())
     }
 
@@ -115,11 +145,11 @@ impl Shards {
     /// Each rank that has a shard, with the shard as a tensor.
     pub(super) fn tensors(&self) -> impl Iterator<Item = (u32, TensorArg<'_>)> {
         let tensor =
-            |part: &Aligned| TensorArg { data: part.as_ptr(), dtype: self.dtype, shape: &self.shape, strides: None };
+            |part: &Part| TensorArg { data: part.address(), dtype: self.dtype, shape: &self.shape, strides: None };
         (self.first..).zip(self.parts.iter().map(tensor))
     }
 
-    fn begin_copy(&self, rank: u32, bytes: usize) -> Result<(*mut u8, Copying<'_>)> {
+    fn begin_copy(&self, rank: u32, bytes: usize) -> Result<(&Part, Copying<'_>)> {
         self.core.check_here()?;
         let part = rank.checked_sub(self.first).and_then(|index| self.parts.get(index as usize));
         let part = part.ok_or_else(|| Error::invalid(format!("this resident has no shard of rank {rank}")))?;
@@ -128,7 +158,7 @@ impl Shards {
         }
         // Acquire: what its last users wrote is there.
         match self.users.compare_exchange(0, COPYING, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Ok((part.as_ptr(), Copying(self))),
+            Ok(_) => Ok((part, Copying(self))),
             Err(COPYING) => Err(Error::new(ErrorKind::Busy, "another thread copies this resident")),
             Err(users) => {
                 let message = format!("a resident that launches under way use ({users} times) cannot be copied");

@@ -1,17 +1,20 @@
 //! The windows of an executable, or of a pool of them, in symmetric memory, and how each launch gets them zeroed.
 //!
-//! A rank's part begins with its [`Progress`]; then come the sets of windows. Fresh windows rotate through their sets as
+//! A rank's part begins with its [`Progress`]; then come the sets of windows. Of ranks that are cards the host has the
+//! progress only: the one set that they use lies on the cards. Fresh windows rotate through their sets as
 //! [`pld_sync::progress`] proves; persistent ones have one set that is zeroed on demand.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use pld_sync::{Horizon, Progress, Rotation};
 
-use super::control::Board;
+use super::core::Core;
 use super::line::Line;
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::hccl::{Card, DeviceWindows};
 use crate::transport::{Memory, Transport};
 
 /// Bytes before the first set: a page, so that windows begin on one.
@@ -26,6 +29,8 @@ const LEAST_SETS: usize = 3;
 /// Windows of all ranks.
 pub(super) struct Windows {
     memory: Memory,
+    /// Where the windows are, if not in `memory`.
+    cards: Option<OnCards>,
     nranks: u32,
     rotation: Rotation,
     /// One a rank of this process, of which `first` is the first.
@@ -39,6 +44,13 @@ pub(super) struct Windows {
     launches: Line<AtomicU64>,
     /// Resets that were begun, likewise.
     resets: AtomicU64,
+}
+
+/// Windows of ranks that are cards.
+struct OnCards {
+    memory: DeviceWindows,
+    /// The cards of this process's ranks.
+    cards: Box<[Arc<Card>]>,
 }
 
 /// What a recovery does with windows.
@@ -81,11 +93,17 @@ impl Windows {
     ) -> Result<Self> {
         let persistent = persistent || bytes == 0;
         let sets = match MOST_BYTES.checked_div(bytes).unwrap_or(1).min(MOST_SETS) {
-            sets if persistent || sets < LEAST_SETS => 1,
+            sets if persistent || sets < LEAST_SETS || transport.cards().is_some() => 1,
             sets => sets as u64,
         };
-        let Some(part) = Self::part(bytes, sets) else {
-            return Err(Error::new(ErrorKind::NoSpace, format!("windows of {bytes} bytes exceed the address space")));
+        let too_large = || Error::new(ErrorKind::NoSpace, format!("windows of {bytes} bytes exceed the address space"));
+        let (part, cards) = match transport.cards() {
+            None => (Self::part(bytes, sets).ok_or_else(too_large)?, None),
+            Some(cards) => {
+                let memory = cards.allocate_windows(bytes, deadline)?;
+                let cards = transport.local().map(|rank| cards.card(rank).clone()).collect();
+                (HEADER, Some(OnCards { memory, cards }))
+            }
         };
         let memory = transport.allocate(part, deadline)?;
         let rotation = Rotation { sets };
@@ -93,6 +111,7 @@ impl Windows {
         let first = transport.local().start;
         Ok(Self {
             memory,
+            cards,
             nranks: transport.nranks(),
             rotation,
             horizons,
@@ -104,9 +123,19 @@ impl Windows {
         })
     }
 
-    /// Bytes between neighbouring ranks.
+    /// Bytes between neighbouring ranks; cards have addresses of their own.
     pub(super) fn stride(&self) -> usize {
-        self.memory.stride()
+        if self.cards.is_some() { 0 } else { self.memory.stride() }
+    }
+
+    /// Where the windows of a rank begin on its card, as the cards of this process see it; none if they are host memory.
+    pub(super) fn on_card(&self, rank: u32) -> Option<u64> {
+        self.cards.as_ref().map(|cards| cards.memory.base(rank))
+    }
+
+    /// Bytes of a rank's windows.
+    pub(super) fn bytes(&self) -> usize {
+        self.set_bytes
     }
 
     /// Launches keep what is in the windows.
@@ -146,14 +175,21 @@ impl Windows {
         self.memory.rank(rank).wrapping_add(HEADER + set as usize * self.set_bytes)
     }
 
-    /// Rank 0's copy of the windows that `launch` uses.
-    pub(super) fn base(&self, launch: u64) -> *mut u8 {
-        self.set(0, self.rotation.set(launch))
+    /// Where code of `rank` counts from, [`Windows::stride`] bytes a rank, in the windows that `launch` uses.
+    #[inline]
+    pub(super) fn base(&self, launch: u64, rank: u32) -> *mut u8 {
+        match &self.cards {
+            None => self.set(0, self.rotation.set(launch)),
+            Some(cards) => std::ptr::without_provenance_mut(cards.memory.base(rank) as usize),
+        }
     }
 
-    /// Where an address of `rank`'s part lies in it.
+    /// Where an address of `rank`'s windows lies in its part.
     pub(super) fn offset(&self, rank: u32, address: *const AtomicI32) -> u64 {
-        (address.addr() - self.memory.rank(rank).addr()) as u64
+        match &self.cards {
+            None => (address.addr() - self.memory.rank(rank).addr()) as u64,
+            Some(cards) => (address.addr() as u64).wrapping_sub(cards.memory.base(rank)).wrapping_add(HEADER as u64),
+        }
     }
 
     /// Where a byte of a rank's part lies in its set of windows.
@@ -172,38 +208,62 @@ impl Windows {
         if !inside || !offset.is_multiple_of(align_of::<AtomicI32>() as u64) {
             return None;
         }
+        if let Some(cards) = &self.cards {
+            let mut value = [0; size_of::<i32>()];
+            let address = cards.memory.base(rank) + offset - HEADER as u64;
+            // SAFETY: inside the rank's windows, which this card reaches too.
+            unsafe { cards.cards[0].read(address, &mut value) }.ok()?;
+            return Some(i32::from_ne_bytes(value));
+        }
         // SAFETY: inside the rank's windows, aligned; cells are only accessed atomically while others wait on them.
         let cell = unsafe { &*self.memory.rank(rank).add(offset as usize).cast::<AtomicI32>() };
         Some(cell.load(Ordering::Relaxed))
     }
 
+    /// Zeroes a set of `rank`, which this process drives.
+    ///
+    /// # Safety
+    /// Nobody uses the set now.
+    unsafe fn wipe(&self, core: &Core, rank: u32, set: u64) {
+        let Some(cards) = &self.cards else {
+            // SAFETY: the set is inside the rank's part, and nobody else uses it.
+            return unsafe { self.set(rank, set).write_bytes(0, self.set_bytes) };
+        };
+        let card = &cards.cards[(rank - self.first) as usize];
+        // SAFETY: inside the rank's windows, and nobody else uses them.
+        if let Err(error) = unsafe { card.zero(cards.memory.base(rank), self.set_bytes) } {
+            // What cannot be zeroed can never be used again.
+            core.fail(rank, &Error::new(ErrorKind::Internal, format!("rank {rank}: its windows: {}", error.message)));
+        }
+    }
+
     /// Does what zeroing of `rank`'s copies is possible; says whether there was any.
-    fn advance(&self, rank: u32) -> bool {
-        // SAFETY: the set is inside the rank's part, and by the rules of the rotation nobody uses it now.
-        let zero = |set| unsafe { self.set(rank, set).write_bytes(0, self.set_bytes) };
+    fn advance(&self, core: &Core, rank: u32) -> bool {
+        // SAFETY: by the rules of the rotation nobody uses the set now.
+        let zero = |set| unsafe { self.wipe(core, rank, set) };
         self.rotation.advance(self.progress(rank), self.all(), zero)
     }
 
     /// The windows of `launch` are clean on every rank. If not, zeroes what it can.
-    pub(super) fn may_begin(&self, board: &Board, rank: u32, launch: u64) -> bool {
+    pub(super) fn may_begin(&self, core: &Core, rank: u32, launch: u64) -> bool {
         let horizon = &self.horizons[(rank - self.first) as usize];
         let clean = || self.persistent || self.rotation.may_begin(launch, horizon, || self.all());
         clean()
-            || self.advance(rank) && {
-                board.open_gates(rank);
+            || self.advance(core, rank) && {
+                core.board.open_gates(rank);
                 clean()
             }
     }
 
     /// `rank` has done `launch`.
-    pub(super) fn end(&self, board: &Board, rank: u32, launch: u64) {
+    pub(super) fn end(&self, core: &Core, rank: u32, launch: u64) {
         let progress = self.progress(rank);
         progress.set_done(launch + 1);
         // Ringing takes a fence, so most launches do not. Only a peer that is nearly all sets ahead can sleep meanwhile,
         // and it looks up by itself.
         if !self.persistent && self.rotation.is_due(progress, launch + 1) {
-            self.advance(rank);
-            board.open_gates(rank);
+            self.advance(core, rank);
+            core.board.open_gates(rank);
         }
     }
 
@@ -218,11 +278,11 @@ impl Windows {
     }
 
     /// Zeroes `rank`'s persistent windows when all have done their launches, the `times`th time.
-    pub(super) fn zero(&self, board: &Board, rank: u32, times: u64) {
-        // SAFETY: the set is inside the rank's part; no rank is in a launch before all have zeroed.
-        unsafe { self.set(rank, 0).write_bytes(0, self.set_bytes) };
+    pub(super) fn zero(&self, core: &Core, rank: u32, times: u64) {
+        // SAFETY: no rank is in a launch before all have zeroed.
+        unsafe { self.wipe(core, rank, 0) };
         self.progress(rank).set_zeroed(times);
-        board.open_gates(rank);
+        core.board.open_gates(rank);
     }
 
     /// The ranks of this process come to a recovery. Then all ranks meet.
@@ -234,29 +294,29 @@ impl Windows {
     /// Zeroes the copies of this process's ranks, if launches or resets ended on some ranks only, while all ranks are in
     /// the recovery. Then all ranks meet again. What is decided here is the same on every rank, since nothing that it
     /// depends on changes between the two meetings.
-    pub(super) fn repair(&self, local: Range<u32>) -> Repair {
+    pub(super) fn repair(&self, core: &Core) -> Repair {
         let launches = self.all().map(|rank| rank.begun().0).max().unwrap_or(0);
         let resets = self.all().map(|rank| rank.begun().1).max().unwrap_or(0);
         let ended = |rank: &Progress| rank.done() == launches && (!self.persistent || rank.zeroed() == resets);
         let zeroed = !self.all().all(ended);
         if zeroed {
-            for rank in local {
-                // SAFETY: all sets are inside the rank's part, and no rank is in a launch.
-                unsafe { self.set(rank, 0).write_bytes(0, self.set_bytes * self.rotation.sets as usize) };
+            for rank in core.local.clone() {
+                // SAFETY: no rank is in a launch.
+                (0..self.rotation.sets).for_each(|set| unsafe { self.wipe(core, rank, set) });
             }
         }
         Repair { launches, resets, zeroed }
     }
 
     /// The recovery has ended: every rank counts from the same numbers on, and finds its windows as `repair` left them.
-    pub(super) fn recovered(&self, board: &Board, local: Range<u32>, repair: Repair) {
+    pub(super) fn recovered(&self, core: &Core, repair: Repair) {
         let Repair { launches, resets, zeroed } = repair;
         self.launches.store(launches, Ordering::Relaxed);
         self.resets.store(resets, Ordering::Relaxed);
-        for rank in local.filter(|_| zeroed) {
+        for rank in core.local.clone().filter(|_| zeroed) {
             self.progress(rank).set_done(launches);
             self.progress(rank).set_zeroed(if self.persistent { resets } else { launches });
-            board.open_gates(rank);
+            core.board.open_gates(rank);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Worlds: all ranks of a launch.
 
+use std::ffi::c_void;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -16,6 +17,7 @@ use super::trace::{self, Trace};
 use super::wait::WaitPolicy;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Transport;
+use crate::transport::hccl::{HcclOptions, HcclTransport};
 use crate::transport::shm::{ShmOptions, ShmTransport};
 use crate::transport::thread::ThreadTransport;
 
@@ -25,9 +27,40 @@ pub const MAX_RANKS: u32 = 256;
 /// Most cores of a rank.
 pub const MAX_CORES: u32 = 64;
 
+/// Cards are given this long to come up, however short the waits in programs may be.
+const BRING_UP: Duration = Duration::from_secs(120);
+
 /// How long closing waits for threads that are still in a program. One that takes longer is left alone, and so is all
 /// memory that it may touch.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// The ranks of a world as cards.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CardOptions {
+    /// The device of each rank of this process; empty for devices with the numbers of the ranks.
+    pub devices: Vec<i32>,
+    /// The engine's communicator of each of them; empty to make communicators.
+    pub comms: Vec<EngineComm>,
+}
+
+/// An `HcclComm` of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineComm(*mut c_void);
+
+// SAFETY: communicators belong to no thread.
+unsafe impl Send for EngineComm {}
+// SAFETY: as above; only CANN looks into it.
+unsafe impl Sync for EngineComm {}
+
+impl EngineComm {
+    /// A communicator.
+    ///
+    /// # Safety
+    /// It is one of the device beside it in [`CardOptions`], has the ranks of the world, and lives as long as the world.
+    pub unsafe fn new(comm: *mut c_void) -> Self {
+        Self(comm)
+    }
+}
 
 /// How a world behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +79,8 @@ pub struct WorldOptions {
     pub chaos_seed: u64,
     /// File that gets a trace of what the ranks do; none for what the environment's `PLD_TRACE` says, else for no trace.
     pub trace: Option<PathBuf>,
+    /// Ranks are NPUs; none for ranks that run on CPUs.
+    pub cards: Option<CardOptions>,
 }
 
 impl Default for WorldOptions {
@@ -57,6 +92,7 @@ impl Default for WorldOptions {
             runs: 64,
             chaos_seed: 0,
             trace: None,
+            cards: None,
         }
     }
 }
@@ -78,12 +114,12 @@ impl fmt::Debug for World {
 }
 
 impl World {
-    /// A world of `nranks` ranks, 1 to [`MAX_RANKS`], that are all threads of this process. Rank 0 is the thread that
-    /// launches.
+    /// A world of `nranks` ranks, 1 to [`MAX_RANKS`], that this process drives: threads, of which rank 0 is the one that
+    /// launches, or cards with such a thread each.
     pub fn create(nranks: u32, options: &WorldOptions) -> Result<Arc<World>> {
         check_size(nranks)?;
         let options = with_environment(options)?;
-        Self::start(Box::new(ThreadTransport::new(nranks)?), None, &options, deadline(options.timeout))
+        Self::start(Box::new(ThreadTransport::new(nranks)?), None, &options, deadline(options.timeout.max(BRING_UP)))
     }
 
     /// A world in which this process is one rank. Collective.
@@ -101,6 +137,7 @@ impl World {
         options: &WorldOptions,
         deadline: Instant,
     ) -> Result<Arc<World>> {
+        let transport = on_cards(transport, options, deadline)?;
         let (nranks, cores) = (transport.nranks(), options.cores_per_rank);
         if !(1..=MAX_CORES).contains(&cores) {
             return Err(Error::invalid(format!("ranks of {cores} cores; 1 to {MAX_CORES} are possible")));
@@ -130,6 +167,11 @@ impl World {
     /// Number of ranks.
     pub fn nranks(&self) -> u32 {
         self.core.nranks
+    }
+
+    /// How its ranks reach each other: `thread`, `shm` or `hccl`.
+    pub fn transport(&self) -> &'static str {
+        self.core.transport.name()
     }
 
     /// The rank that this process is; none if it drives all.
@@ -166,6 +208,7 @@ impl World {
         }
         let deadline = Instant::now() + GRACE;
         core.runs.stop();
+        core.flights.stop();
         if core.close(deadline) {
             core.handoff.post(QUIT);
         }
@@ -221,6 +264,19 @@ impl Drop for World {
 fn with_environment(options: &WorldOptions) -> Result<WorldOptions> {
     let (chaos_seed, trace) = (chaos::seed(options.chaos_seed)?, trace::path(options.trace.clone()));
     Ok(WorldOptions { chaos_seed, trace, ..options.clone() })
+}
+
+/// The same ranks as cards, if the options say so.
+fn on_cards(host: Box<dyn Transport>, options: &WorldOptions, deadline: Instant) -> Result<Box<dyn Transport>> {
+    let Some(cards) = &options.cards else { return Ok(host) };
+    let devices = match &cards.devices[..] {
+        [] => host.local().map(|rank| rank as i32).collect(),
+        devices => devices.to_vec(),
+    };
+    let comms = cards.comms.iter().map(|comm| comm.0).collect();
+    // SAFETY: whoever made the communicators has promised it.
+    let transport = unsafe { HcclTransport::new(host, &HcclOptions { devices, comms, deadline }) };
+    Ok(Box::new(transport?))
 }
 
 /// Whether whoever goes to sleep makes the fences of those that may wake it. Collective: only if all can.

@@ -1,5 +1,5 @@
-// The part of CANN's C interface that this library has, in our own words; or the vendor's own headers, against which every
-// definition here must compile too (see tests/cann_sim.rs).
+// The part of CANN's C interface that this library has, in our own words; or the vendor's own headers, with which every
+// definition must compile too (`make test-hccl-sys`).
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,8 @@ std::vector<Order> orders() {
       std::abort();
     }
     const std::string call = order.substr(colon + 1, equals - colon - 1);
-    all.push_back({order.substr(0, colon), call == "*" ? 0 : std::atoll(call.c_str()), std::atoi(order.c_str() + equals + 1)});
+    all.push_back(
+        {order.substr(0, colon), call == "*" ? 0 : std::atoll(call.c_str()), std::atoi(order.c_str() + equals + 1)});
   }
   return all;
 }

@@ -1,5 +1,5 @@
-// What all functions share: they are counted, can be ordered to fail, leave a text with an error, and give out handles that
-// are known as long as they live.
+// What all functions share: they are counted, can be ordered to fail, leave a text with an error, and give out handles
+// that are known as long as they live.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,8 @@ enum Code : int {
   RT_EVENT_TIMESTAMP_INVALID = 107006,
   RT_INVALID_MEMORY_TYPE = 107016,
   RT_INVALID_HANDLE = 107017,
-  RT_STREAM_ABORT = 107023,
   RT_FEATURE_NOT_SUPPORT = 207000,
   RT_MEMORY_ALLOCATION = 207001,
-  RT_NO_PERMISSION = 207006,
   RT_AICPU_EXCEPTION = 507018,
   RT_KERNEL_LOOKUP = 507027,
   RT_VECTOR_CORE_EXCEPTION = 507035,
@@ -39,7 +37,8 @@ enum Code : int {
   RT_DRV_INTERNAL_ERROR = 507899,
 };
 
-// The first statement of every function: counts the call, and gives the code with which CANN_SIM_FAIL orders it to fail, or 0.
+// The first statement of every function: counts the call, and gives the code with which CANN_SIM_FAIL orders it to
+// fail, or 0.
 int enter(const char *function);
 
 // Keeps the text for aclGetRecentErrMsg, with the function in front, and gives the code back.
@@ -59,8 +58,8 @@ void count_object(const char *kind, int change);
 // What handles of one kind have above their 48 lower bits: no address of a program begins so.
 uint64_t next_kind();
 
-// Live objects of a kind. Handles are numbers that no address is like and that never come again: one of another kind, or one
-// whose object is gone, is found out.
+// Live objects of a kind. Handles are numbers that no address is like and that never come again: one of another kind,
+// or one whose object is gone, is found out.
 template <class T>
 class Handles {
  public:

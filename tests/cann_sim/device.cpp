@@ -92,14 +92,6 @@ EXPORTED aclError aclInit(const char *) {
   return 0;
 }
 
-EXPORTED aclError aclFinalize() {
-  if (int code = enter(__func__)) return code;
-  std::scoped_lock lock(init_mutex);
-  if (!initialized) return fail(UNINITIALIZE, "aclInit was not called");
-  initialized = false;
-  return 0;
-}
-
 EXPORTED aclError aclrtGetVersion(int32_t *major, int32_t *minor, int32_t *patch) {
   if (int code = enter(__func__)) return code;
   if (!major || !minor || !patch) return fail(INVALID_PARAM, "a null pointer for a result");
@@ -156,25 +148,6 @@ EXPORTED aclError aclrtGetDevice(int32_t *number) {
   if (!context) return RT_CONTEXT_NULL;
   *number = context->device.number;
   return 0;
-}
-
-EXPORTED aclError aclrtCreateContext(aclrtContext *context, int32_t number) {
-  if (int code = enter(__func__)) return code;
-  if (!context) return fail(INVALID_PARAM, "a null pointer for the context");
-  Device *device = find_device(number);
-  if (!device) return RT_INVALID_DEVICEID;
-  *context = current = contexts.add(std::make_shared<Context>(*device));
-  return 0;
-}
-
-EXPORTED aclError aclrtDestroyContext(aclrtContext context) {
-  if (int code = enter(__func__)) return code;
-  for (Device &device : devices()) {
-    std::scoped_lock lock(device.mutex);
-    if (context && context == device.primary)
-      return fail(INVALID_PARAM, "%p is the context of aclrtSetDevice(%d); aclrtResetDevice ends it", context, device.number);
-  }
-  return contexts.remove(context) ? 0 : RT_INVALID_HANDLE;
 }
 
 EXPORTED aclError aclrtGetCurrentContext(aclrtContext *context) {

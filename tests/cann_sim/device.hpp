@@ -10,15 +10,16 @@ namespace cann_sim {
 
 // A card as this process sees it.
 struct Device {
-  Device(int number, int driver, int cores) : number(number), driver(driver), cores(cores) {}
+  Device(int number, int driver, int cores) : number(number), driver(driver), cores(cores), idle_cores(cores) {}
 
-  const int number;                     // here
-  const int driver;                     // its number on the host, to which ASCEND_RT_VISIBLE_DEVICES translates
-  std::counting_semaphore<1024> cores;  // blocks of kernels that can still begin
-  std::mutex mutex;                     // of what follows
-  int users = 0;                        // aclrtSetDevice without aclrtResetDevice
-  void *primary = nullptr;              // the context that aclrtSetDevice enters
-  std::set<int> peers;                  // whose memory it may reach
+  const int number;                          // here
+  const int driver;                          // on the host: ASCEND_RT_VISIBLE_DEVICES names it so
+  const int cores;                           // blocks of kernels that run at once
+  std::counting_semaphore<1024> idle_cores;  // how many more can begin
+  std::mutex mutex;                          // of what follows
+  int users = 0;                             // aclrtSetDevice without aclrtResetDevice
+  void *primary = nullptr;                   // the context that aclrtSetDevice enters
+  std::set<int> peers;                       // whose memory it may reach
   size_t allocated = 0;
 };
 

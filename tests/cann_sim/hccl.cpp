@@ -1,10 +1,12 @@
-// Communicators: ranks meet in a page of shared memory, which rank 0's process makes and the root info leads to.
+// Communicators: ranks meet in shared memory, which who makes the root info makes, and to which that leads.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <set>
 
 #include "stream.hpp"
 
@@ -19,7 +21,7 @@ struct Meeting {
   uint64_t magic;
   std::atomic<uint32_t> ranks;  // 0 until the first rank says how many
   std::atomic<uint32_t> joined, failed;
-  std::atomic<int64_t> member[MOST_RANKS];  // the card of each rank by its number on the host, plus 1
+  std::atomic<int64_t> member[MOST_RANKS];    // the card of each rank by its number on the host, plus 1
   std::atomic<uint64_t> entered[MOST_RANKS];  // barriers that each rank came to
 };
 
@@ -30,8 +32,8 @@ struct Root {
 };
 
 struct Comm {
-  Comm(Meeting *meeting, uint32_t ranks, uint32_t rank, Device &device, std::string name)
-      : meeting(meeting), ranks(ranks), rank(rank), device(device), context(make_context(device)), name(std::move(name)) {}
+  Comm(Meeting *meeting, uint32_t ranks, uint32_t rank, Device &device)
+      : meeting(meeting), ranks(ranks), rank(rank), device(device), context(make_context(device)) {}
   ~Comm() {
     end_context(context);
     munmap(meeting, sizeof(Meeting));
@@ -42,10 +44,13 @@ struct Comm {
   const uint32_t ranks, rank;
   Device &device;
   void *const context;
-  const std::string name;
 };
 
 Handles<Comm> &comms = *new Handles<Comm>("communicator");
+
+// Files of root infos that this process has made.
+std::mutex &roots_mutex = *new std::mutex;
+std::set<int> &roots = *new std::set<int>;
 
 // Looks every millisecond, for these seconds.
 template <class F>
@@ -67,13 +72,15 @@ Meeting *map_meeting(int file) {
 std::string join(Meeting &meeting, uint32_t ranks, uint32_t rank, const Device &device) {
   uint32_t expected = 0;
   if (!meeting.ranks.compare_exchange_strong(expected, ranks) && expected != ranks)
-    return "rank " + std::to_string(rank) + " says that there are " + std::to_string(ranks) + " ranks, another " + std::to_string(expected);
+    return "rank " + std::to_string(rank) + " says that there are " + std::to_string(ranks) + " ranks, another " +
+           std::to_string(expected);
   int64_t nobody = 0;
   if (!meeting.member[rank].compare_exchange_strong(nobody, device.driver + 1))
     return "there are two ranks " + std::to_string(rank);
   for (uint32_t other = 0; other < ranks; ++other)
     if (other != rank && meeting.member[other] == device.driver + 1)
-      return "ranks " + std::to_string(rank) + " and " + std::to_string(other) + " have the same card, " + std::to_string(device.driver);
+      return "ranks " + std::to_string(rank) + " and " + std::to_string(other) + " have the same card, " +
+             std::to_string(device.driver);
   ++meeting.joined;
   return "";
 }
@@ -90,16 +97,23 @@ HcclResult init(uint32_t ranks, const HcclRootInfo *info, uint32_t rank, HcclCom
   Meeting *meeting = file >= 0 ? map_meeting(file) : nullptr;
   if (file >= 0) close(file);
   if (!meeting || meeting->magic != MAGIC)
-    return fail(HCCL_E_PARA, "this root info is none that HcclGetRootInfo gave, or its process %d has ended", root.process);
-  auto comm = std::make_shared<Comm>(meeting, ranks, rank, context->device, "hccl_world_" + std::to_string(root.process));
+    return fail(HCCL_E_PARA, "this root info is none that HcclGetRootInfo gave, or its process %d has ended",
+                root.process);
+  auto comm = std::make_shared<Comm>(meeting, ranks, rank, context->device);
   if (const std::string why = join(*meeting, ranks, rank, context->device); !why.empty()) {
     meeting->failed = 1;
     return fail(HCCL_E_PARA, "%s", why.c_str());
   }
   const int64_t seconds = number("HCCL_CONNECT_TIMEOUT", 120);
   if (!wait(seconds, [&] { return meeting->joined == ranks || meeting->failed; }))
-    return fail(HCCL_E_TIMEOUT, "%u of %u ranks came in %ld s (HCCL_CONNECT_TIMEOUT)", meeting->joined.load(), ranks, static_cast<long>(seconds));
+    return fail(HCCL_E_TIMEOUT, "%u of %u ranks came in %ld s (HCCL_CONNECT_TIMEOUT)", meeting->joined.load(), ranks,
+                static_cast<long>(seconds));
   if (meeting->failed) return fail(HCCL_E_REMOTE, "another rank could not join");
+  if (root.process == getpid()) {
+    // All are here: nobody will need the root info again.
+    std::scoped_lock lock(roots_mutex);
+    if (roots.erase(root.file)) ::close(root.file);
+  }
   *result = comms.add(std::move(comm));
   return HCCL_SUCCESS;
 }
@@ -113,12 +127,15 @@ EXPORTED HcclResult HcclGetRootInfo(HcclRootInfo *info) {
   if (int code = enter(__func__)) return static_cast<HcclResult>(code);
   if (!info) return fail(HCCL_E_PTR, "a null pointer for the root info");
   if (!current_context()) return HCCL_E_RUNTIME;
-  // Stays open: who has the root info may come at any time.
   const int file = memfd_create("cann_sim_root", MFD_CLOEXEC);
   Meeting *meeting = file >= 0 && ftruncate(file, sizeof(Meeting)) == 0 ? map_meeting(file) : nullptr;
   if (!meeting) return fail(HCCL_E_SYSCALL, "no memory to meet in");
   meeting->magic = MAGIC;
   munmap(meeting, sizeof(Meeting));
+  {
+    std::scoped_lock lock(roots_mutex);
+    roots.insert(file);
+  }
   const Root root = {MAGIC, getpid(), file};
   std::memset(info, 0, sizeof *info);
   std::memcpy(info->internal, &root, sizeof root);
@@ -153,17 +170,8 @@ EXPORTED HcclResult HcclGetRankId(HcclComm handle, uint32_t *rank) {
   return HCCL_SUCCESS;
 }
 
-EXPORTED HcclResult HcclGetCommAsyncError(HcclComm handle, HcclResult *error) {
-  if (int code = enter(__func__)) return static_cast<HcclResult>(code);
-  if (!error) return fail(HCCL_E_PTR, "a null pointer for the error");
-  const auto comm = comms.find(handle);
-  if (!comm) return HCCL_E_PARA;
-  *error = comm->meeting->failed ? HCCL_E_REMOTE : HCCL_SUCCESS;
-  return HCCL_SUCCESS;
-}
-
-// Submits the barrier to the stream, and leaves the thread in a context of its own: as on a card, who goes on with the stream
-// must enter its context again.
+// Submits the barrier to the stream, and leaves the thread in a context of its own: as on a card, who goes on with the
+// stream must enter its context again.
 EXPORTED HcclResult HcclBarrier(HcclComm handle, aclrtStream in) {
   if (int code = enter(__func__)) return static_cast<HcclResult>(code);
   const auto comm = comms.find(handle);
@@ -171,7 +179,8 @@ EXPORTED HcclResult HcclBarrier(HcclComm handle, aclrtStream in) {
   std::shared_ptr<Stream> stream;
   if (find_stream(in, stream)) return HCCL_E_RUNTIME;
   if (&stream->device() != &comm->device)
-    return fail(HCCL_E_PARA, "the communicator has device %d, the stream device %d", comm->device.number, stream->device().number);
+    return fail(HCCL_E_PARA, "the communicator has device %d, the stream device %d", comm->device.number,
+                stream->device().number);
   const int64_t seconds = number("HCCL_EXEC_TIMEOUT", 1836);
   stream->submit([comm, seconds](std::string &why) {
     Meeting &meeting = *comm->meeting;
@@ -182,8 +191,8 @@ EXPORTED HcclResult HcclBarrier(HcclComm handle, aclrtStream in) {
       return true;
     };
     if (wait(seconds, all_came)) return Code{};
-    meeting.failed = 1;
-    why = "not all ranks came to barrier " + std::to_string(barrier) + " of " + comm->name + " (HCCL_EXEC_TIMEOUT)";
+    why = "not all ranks came to barrier " + std::to_string(barrier) + " in " + std::to_string(seconds) +
+          " s (HCCL_EXEC_TIMEOUT)";
     return RT_AICPU_EXCEPTION;
   });
   enter_context(comm->context);

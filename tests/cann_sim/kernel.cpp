@@ -1,13 +1,14 @@
-// Kernels: shared libraries, made by the toolkit's `ccec` and `ld.lld`. A kernel NAME has a function NAME_sim(args, block)
-// beside it, which does one block.
+// Kernels: shared libraries, made by the toolkit's `ccec` and `ld.lld`. A kernel NAME has a function NAME_sim(args,
+// block) beside it, which does one block.
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <vector>
 
@@ -22,12 +23,10 @@ struct Binary {
   explicit Binary(Device &device) : device(device) {}
   ~Binary() {
     if (library) dlclose(library);
-    if (file >= 0) close(file);
   }
   Binary(const Binary &) = delete;
 
   Device &device;
-  int file = -1;  // open as long as the library, which is known by it
   void *library = nullptr;
   void (*end)() = nullptr;  // of pto_sim: what must hold when a block has ended
   std::atomic<int> running{0};
@@ -69,7 +68,8 @@ thread_local sigjmp_buf escape;
 struct sigaction others[3];
 constexpr int SIGNALS[3] = {SIGSEGV, SIGBUS, SIGFPE};
 
-// A kernel that touches what is not there ends with an error, as on a card; anybody else goes on to who handled it before.
+// A kernel that touches what is not there ends with an error, as on a card; anybody else goes on to who handled it
+// before.
 void on_signal(int signal, siginfo_t *info, void *context) {
   if (running) siglongjmp(escape, signal);
   for (int i = 0; i < 3; ++i) {
@@ -118,19 +118,19 @@ void run_block(Launch &launch, uint32_t block) {
   running = nullptr;
 }
 
-int run_launch(const Function &function, uint32_t blocks, const std::vector<uint64_t> &args, const Stream &stream, std::string &why) {
+int run_launch(const Function &function, uint32_t blocks, const std::vector<uint64_t> &args, const Stream &stream,
+               std::string &why) {
   Launch launch{function, args, stream, {}, {}, {}, {}};
   Device &device = stream.device();
   const auto work = [&] {
     for (uint32_t block; (block = launch.next++) < blocks && !launch.failed;) {
-      device.cores.acquire();
+      device.idle_cores.acquire();
       run_block(launch, block);
-      device.cores.release();
+      device.idle_cores.release();
     }
   };
   std::vector<std::thread> helpers;
-  const uint32_t cores = static_cast<uint32_t>(number("CANN_SIM_CORES", 48));
-  for (uint32_t i = 1; i < std::min(blocks, cores); ++i) helpers.emplace_back(work);
+  for (uint32_t i = 1; i < std::min(blocks, static_cast<uint32_t>(device.cores)); ++i) helpers.emplace_back(work);
   work();
   for (auto &helper : helpers) helper.join();
   why = launch.why;
@@ -153,16 +153,23 @@ EXPORTED aclError aclrtBinaryLoadFromData(const void *data, size_t size, const a
     if (option.type == ACL_RT_BINARY_LOAD_OPT_LAZY_LOAD) continue;
     if (option.type != ACL_RT_BINARY_LOAD_OPT_MAGIC || (option.value.magic != ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE &&
                                                         option.value.magic != ACL_RT_BINARY_MAGIC_ELF_AICORE))
-      return fail(RT_PARAM_INVALID, "load option %d of %#x; kernels for vector cores are here", option.type, option.value.magic);
+      return fail(RT_PARAM_INVALID, "load option %d of %#x; kernels for vector cores are here", option.type,
+                  option.value.magic);
   }
   auto binary = std::make_shared<Binary>(context->device);
-  binary->file = memfd_create("cann_sim_kernel", MFD_CLOEXEC);
-  if (binary->file < 0 || write(binary->file, data, size) != static_cast<ssize_t>(size))
+  // A path of its own for each: a library that could not be closed is found again by its path.
+  static std::atomic<unsigned> loaded{0};
+  const std::string name = "cann_sim-" + std::to_string(getpid()) + "-" + std::to_string(loaded++) + ".so";
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / name;
+  std::ofstream file(path, std::ios::binary);
+  if (!file.write(static_cast<const char *>(data), static_cast<std::streamsize>(size)).flush())
     return fail(RT_MEMORY_ALLOCATION, "the host has no %zu bytes for the binary", size);
-  binary->library = dlopen(("/proc/self/fd/" + std::to_string(binary->file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  binary->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::filesystem::remove(path);
   if (!binary->library) return fail(INVALID_FILE, "%s", dlerror());
   // A kernel that was made with PTO-ISA's own headers has neither.
-  if (auto *device = static_cast<const pto_sim::Device **>(dlsym(binary->library, "pto_sim_device"))) *device = &device_of_kernels;
+  if (auto *device = static_cast<const pto_sim::Device **>(dlsym(binary->library, "pto_sim_device")))
+    *device = &device_of_kernels;
   binary->end = reinterpret_cast<void (*)()>(dlsym(binary->library, "pto_sim_end"));
   install_handlers();
   *handle = binaries.add(std::move(binary));
@@ -176,7 +183,8 @@ EXPORTED aclError aclrtBinaryGetFunction(const aclrtBinHandle handle, const char
   if (!binary) return RT_INVALID_HANDLE;
   void *symbol = dlsym(binary->library, (std::string(name) + "_sim").c_str());
   if (!symbol) return fail(RT_KERNEL_LOOKUP, "the binary has no kernel %s (and so no function %s_sim)", name, name);
-  auto made = std::make_shared<Function>(Function{name, binary, reinterpret_cast<void (*)(const uint64_t *, uint32_t)>(symbol)});
+  auto made = std::make_shared<Function>(
+      Function{name, binary, reinterpret_cast<void (*)(const uint64_t *, uint32_t)>(symbol)});
   std::scoped_lock lock(functions_mutex);
   *function = made.get();
   functions[made.get()] = std::move(made);
@@ -187,15 +195,17 @@ EXPORTED aclError aclrtBinaryUnLoad(aclrtBinHandle handle) {
   if (int code = enter(__func__)) return code;
   const auto binary = binaries.find(handle);
   if (!binary) return RT_INVALID_HANDLE;
-  if (const int count = binary->running) return fail(RT_PARAM_INVALID, "%d launches of its kernels have not ended", count);
+  if (const int count = binary->running)
+    return fail(RT_PARAM_INVALID, "%d launches of its kernels have not ended", count);
   binaries.remove(handle);
   std::scoped_lock lock(functions_mutex);
   std::erase_if(functions, [&](const auto &entry) { return entry.second->binary == binary; });
   return 0;
 }
 
-EXPORTED aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle handle, uint32_t blocks, aclrtStream in, aclrtLaunchKernelCfg *config,
-                                                void *data, size_t size, aclrtPlaceHolderInfo *holders, size_t nholders) {
+EXPORTED aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle handle, uint32_t blocks, aclrtStream in,
+                                                aclrtLaunchKernelCfg *config, void *data, size_t size,
+                                                aclrtPlaceHolderInfo *holders, size_t nholders) {
   if (int code = enter(__func__)) return code;
   std::shared_ptr<Stream> stream;
   if (int code = find_stream(in, stream)) return code;
@@ -207,11 +217,13 @@ EXPORTED aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle handle, uint32_t
     function = found->second;
   }
   if (&function->binary->device != &stream->device())
-    return fail(RT_PARAM_INVALID, "kernel %s was loaded for device %d, the stream is of device %d", function->name.c_str(),
-                function->binary->device.number, stream->device().number);
-  if (config || holders || nholders) return fail(RT_PARAM_INVALID, "a configuration or placeholders; they are not here");
+    return fail(RT_PARAM_INVALID, "kernel %s was loaded for device %d, the stream is of device %d",
+                function->name.c_str(), function->binary->device.number, stream->device().number);
+  if (config || holders || nholders)
+    return fail(RT_PARAM_INVALID, "a configuration or placeholders; they are not here");
   if (blocks == 0 || blocks > 65535) return fail(RT_PARAM_INVALID, "%u blocks; 1 to 65535 can be launched", blocks);
-  if ((size && !data) || size % 8 || size > 32768) return fail(RT_PARAM_INVALID, "%zu bytes of arguments; they have 8 each, and 32768 at most", size);
+  if ((size && !data) || size % 8 || size > 32768)
+    return fail(RT_PARAM_INVALID, "%zu bytes of arguments; they have 8 each, and 32768 at most", size);
   std::vector<uint64_t> args(size / 8);
   if (size) std::memcpy(args.data(), data, size);
   ++function->binary->running;

@@ -15,6 +15,7 @@ use crate::toolkit::toolkit;
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("kernels::blocks", blocks),
+    ("kernels::replaced", replaced),
     ("kernels::atomics", atomics),
     ("kernels::exchange", exchange),
     ("kernels::wrong", wrong),
@@ -25,6 +26,9 @@ fn compile(source: &Path, object: &Path, arch: &str, more: &[&str]) -> Output {
     let mut ccec = Command::new(toolkit().join("bin/ccec"));
     ccec.args(["-c", "-O3", "-x", "cce", "-std=c++17", "--cce-aicore-only", &format!("--cce-aicore-arch={arch}")]);
     ccec.args(["-mllvm", "-cce-aicore-stack-size=0x8000", "-DMEMORY_BASE"]);
+    if let Some(root) = std::env::var_os("PTO_ISA_ROOT") {
+        ccec.arg(format!("-I{}", Path::new(&root).join("include").display()));
+    }
     ccec.arg(format!("-I{}", toolkit().join("include").display())).args(more);
     ccec.arg("-o").arg(object).arg(source).output().unwrap()
 }
@@ -127,6 +131,31 @@ fn blocks(rank: &Rank) {
         failed((acl.aclrtBinaryUnLoad)(binary), ACL_ERROR_RT_INVALID_HANDLE, "destroyed");
     }
     end(me as i32);
+}
+
+#[test]
+fn a_binary_is_not_taken_for_one_before_it() {
+    run_clean("kernels::replaced", 1, &[]);
+}
+
+/// A stream that has run a kernel keeps its library, but not its name.
+fn replaced(rank: &Rank) {
+    begin(0);
+    let (first, stream) = (load(&shared(rank, "right.cpp")), stream());
+    let memory = allocate(64);
+    ok(launch(function(first, "blocks"), 1, vec![memory as u64, 1], stream));
+    synchronize(stream);
+    // SAFETY: handles are passed, and memory that lives.
+    unsafe {
+        ok((cann().aclrtBinaryUnLoad)(first));
+        let second = load(&shared(rank, "wrong.cpp"));
+        let code = (cann().aclrtBinaryGetFunction)(second, c"blocks".as_ptr(), &mut null_mut());
+        failed(code, 507027, "no kernel blocks");
+        function(second, "beyond");
+        ok((cann().aclrtFree)(memory));
+        unload(second, stream);
+    }
+    end(0);
 }
 
 #[test]
@@ -257,14 +286,15 @@ fn wrong(rank: &Rank) {
     for (name, part) in kernels {
         let stream = stream();
         let args = vec![memory as u64, host.as_mut_ptr() as u64];
-        ok(launch(function(binary, name), 2, args.clone(), stream));
+        // What comes behind is dropped, and does not keep the binary.
+        for _ in 0..3 {
+            ok(launch(function(binary, name), 2, args.clone(), stream));
+        }
         // SAFETY: a handle is passed.
         let code = unsafe { (acl.aclrtSynchronizeStream)(stream) };
         let text = message();
         assert_eq!(code, ACL_ERROR_RT_VECTOR_CORE_EXCEPTION, "{name}: {text}");
         assert!(text.contains(&format!("kernel {name}, block ")) && text.contains(part), "{text:?} has no {part:?}");
-        // What comes behind is dropped, and does not keep the binary.
-        ok(launch(function(binary, name), 1, args, stream));
         // SAFETY: as above.
         unsafe { ok((acl.aclrtDestroyStream)(stream)) };
     }
@@ -274,6 +304,23 @@ fn wrong(rank: &Rank) {
         ok((acl.aclrtBinaryUnLoad)(binary));
     }
     end(0);
+}
+
+/// With each standard, and with the dtypes and the UB of each generation.
+#[test]
+fn instructions_compute_what_they_should() {
+    let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pto_sim");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("check.{}", std::process::id()));
+    for (standard, generation) in [("-std=c++17", "2"), ("-std=c++20", "5")] {
+        let mut compiler = Command::new("g++");
+        compiler.args([standard, "-Wall", "-Wextra", "-Werror", "-O1", "-D__CPU_SIM"]);
+        compiler.arg(format!("-DPTO_SIM_GENERATION={generation}")).arg("-I").arg(&headers);
+        let compiled = compiler.arg(headers.join("check.cpp")).arg("-o").arg(&program).output().unwrap();
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        let checked = Command::new(&program).output().unwrap();
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    }
+    std::fs::remove_file(program).unwrap();
 }
 
 #[test]

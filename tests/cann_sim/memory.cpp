@@ -35,7 +35,8 @@ struct Sides {
   bool device_to, device_from;
 };
 
-int check_copy(const void *to, size_t room, const void *from, size_t count, aclrtMemcpyKind kind, const Device &device) {
+int check_copy(const void *to, size_t room, const void *from, size_t count, aclrtMemcpyKind kind,
+               const Device &device) {
   if (!to || !from) return fail(RT_PARAM_INVALID, "a null pointer to copy %s", to ? "from" : "to");
   if (count == 0) return fail(RT_PARAM_INVALID, "a copy of 0 bytes");
   if (count > room) return fail(RT_PARAM_INVALID, "a copy of %zu bytes to where %zu have room", count, room);
@@ -88,8 +89,8 @@ bool is_device_memory(const void *pointer, size_t bytes, const Device &device, s
   if (found == regions.end() || address >= found->first + found->second.size) {
     std::snprintf(text, sizeof text, "%p is no device memory", pointer);
   } else if (bytes > found->first + found->second.size - address) {
-    std::snprintf(text, sizeof text, "%zu bytes at %p end beyond the %zu of %s at %p", bytes, pointer, found->second.size,
-                  found->second.origin, reinterpret_cast<void *>(found->first));
+    std::snprintf(text, sizeof text, "%zu bytes at %p end beyond the %zu of %s at %p", bytes, pointer,
+                  found->second.size, found->second.origin, reinterpret_cast<void *>(found->first));
   } else if (!(found->second.devices & only(device))) {
     std::snprintf(text, sizeof text, "%p is memory of device %d, not of device %d", pointer,
                   std::countr_zero(found->second.devices), device.number);
@@ -113,7 +114,8 @@ using namespace cann_sim;
 
 EXPORTED aclError aclrtMalloc(void **result, size_t size, aclrtMemMallocPolicy) {
   if (int code = enter(__func__)) return code;
-  if (!result || size == 0) return fail(INVALID_PARAM, "%zu bytes, for a result at %p", size, static_cast<void *>(result));
+  if (!result || size == 0)
+    return fail(INVALID_PARAM, "%zu bytes, for a result at %p", size, static_cast<void *>(result));
   const auto context = current_context();
   if (!context) return RT_CONTEXT_NULL;
   if (!reserve_memory(context->device, size)) return RT_MEMORY_ALLOCATION;
@@ -140,8 +142,8 @@ EXPORTED aclError aclrtFree(void *memory) {
     if (found == regions.end() || std::strcmp(found->second.origin, "aclrtMalloc") != 0)
       return fail(RT_PARAM_INVALID, "%p is not what aclrtMalloc gave, or it was freed before", memory);
     if (found->second.devices != only(context->device))
-      return fail(RT_PARAM_INVALID, "%p is memory of device %d, not of device %d", memory, std::countr_zero(found->second.devices),
-                  context->device.number);
+      return fail(RT_PARAM_INVALID, "%p is memory of device %d, not of device %d", memory,
+                  std::countr_zero(found->second.devices), context->device.number);
     size = found->second.size;
     regions.erase(found);
   }
@@ -153,7 +155,8 @@ EXPORTED aclError aclrtFree(void *memory) {
 
 EXPORTED aclError aclrtMallocHost(void **result, size_t size) {
   if (int code = enter(__func__)) return code;
-  if (!result || size == 0) return fail(INVALID_PARAM, "%zu bytes, for a result at %p", size, static_cast<void *>(result));
+  if (!result || size == 0)
+    return fail(INVALID_PARAM, "%zu bytes, for a result at %p", size, static_cast<void *>(result));
   if (!current_context()) return RT_CONTEXT_NULL;
   *result = std::aligned_alloc(64, (size + 63) / 64 * 64);
   if (!*result) return fail(RT_MEMORY_ALLOCATION, "the host has no %zu bytes", size);
@@ -166,7 +169,8 @@ EXPORTED aclError aclrtMallocHost(void **result, size_t size) {
 EXPORTED aclError aclrtFreeHost(void *memory) {
   if (int code = enter(__func__)) return code;
   std::scoped_lock lock(host_mutex);
-  if (!host.erase(memory)) return fail(RT_PARAM_INVALID, "%p is not what aclrtMallocHost gave, or it was freed before", memory);
+  if (!host.erase(memory))
+    return fail(RT_PARAM_INVALID, "%p is not what aclrtMallocHost gave, or it was freed before", memory);
   std::free(memory);
   count_object("host memory", -1);
   return 0;
@@ -240,7 +244,8 @@ EXPORTED aclError aclrtPointerGetAttributes(const void *pointer, aclrtPtrAttribu
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const auto found = region_before(address);
   if (found != regions.end() && address < found->first + found->second.size) {
-    attributes->location = {static_cast<uint32_t>(std::countr_zero(found->second.devices)), ACL_MEM_LOCATION_TYPE_DEVICE};
+    attributes->location = {static_cast<uint32_t>(std::countr_zero(found->second.devices)),
+                            ACL_MEM_LOCATION_TYPE_DEVICE};
     attributes->pageSize = 4096;
   }
   return 0;

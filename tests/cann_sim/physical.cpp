@@ -1,5 +1,5 @@
-// Physical memory, addresses for it, and handles by which other processes get at it. The memory is a file without a name;
-// who has its number and its process opens it.
+// Physical memory, addresses for it, and handles by which other processes get at it. The memory is a file without a
+// name; who has its number and its process opens it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -29,7 +29,8 @@ static_assert(sizeof(Header) <= HEADER);
 
 struct Physical {
   // Owner is the process that allocated it, or 0 for this one.
-  Physical(int file, Header *header, Device &device, int owner) : file(file), header(header), device(device), owner(owner) {}
+  Physical(int file, Header *header, Device &device, int owner)
+      : file(file), header(header), device(device), owner(owner) {}
   ~Physical() {
     if (!owner) return_memory(device, header->size);
     munmap(header, HEADER);
@@ -77,13 +78,15 @@ Header *make_file(int file, size_t size) {
 }
 
 uint64_t pack(const Share &share) {
-  return static_cast<uint64_t>(share.process) << 40 | static_cast<uint64_t>(share.file) << 20 | (share.serial & 0xfffff);
+  return static_cast<uint64_t>(share.process) << 40 | static_cast<uint64_t>(share.file) << 20 |
+         (share.serial & 0xfffff);
 }
 
 int check_prop(const aclrtPhysicalMemProp *prop, const Device &device) {
   if (!prop) return fail(INVALID_PARAM, "a null pointer for the properties");
   if (prop->handleType != ACL_MEM_HANDLE_TYPE_NONE || prop->allocationType != ACL_MEM_ALLOCATION_TYPE_PINNED)
-    return fail(RT_PARAM_INVALID, "handle type %d, allocation type %d; both must be 0", prop->handleType, prop->allocationType);
+    return fail(RT_PARAM_INVALID, "handle type %d, allocation type %d; both must be 0", prop->handleType,
+                prop->allocationType);
   if (prop->memAttr != ACL_HBM_MEM_HUGE && prop->memAttr != ACL_HBM_MEM_NORMAL)
     return fail(RT_PARAM_INVALID, "memory attribute %d; HBM has 4, with huge pages, and 5", prop->memAttr);
   if (prop->location.type != ACL_MEM_LOCATION_TYPE_DEVICE || static_cast<int>(prop->location.id) != device.number)
@@ -93,7 +96,7 @@ int check_prop(const aclrtPhysicalMemProp *prop, const Device &device) {
   return 0;
 }
 
-// Who has mapped it: null after a message, when the address is none that aclrtReserveMemAddress gave.
+// What aclrtReserveMemAddress gave; null after a message, when the address is none.
 Reservation *find_reservation(const void *address) {
   const auto found = reservations.find(reinterpret_cast<uintptr_t>(address));
   if (found != reservations.end()) return &found->second;
@@ -106,7 +109,8 @@ int export_share(aclrtDrvMemHandle handle, uint64_t flags, Share &share) {
   if (!memory) return RT_INVALID_HANDLE;
   if (memory->owner) return fail(RT_PARAM_INVALID, "only who allocated the memory can export it");
   if (flags != ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION)
-    return fail(RT_PARAM_INVALID, "flags are %#lx; only 1 is here, so that every process may import", static_cast<unsigned long>(flags));
+    return fail(RT_PARAM_INVALID, "flags are %#lx; only 1 is here, so that every process may import",
+                static_cast<unsigned long>(flags));
   if (memory->header->exported.exchange(true)) return fail(RT_PARAM_INVALID, "the memory was exported before");
   share = {MAGIC, getpid(), memory->file, memory->header->serial};
   return 0;
@@ -118,11 +122,13 @@ int import_share(const Share &share, Device &device, aclrtDrvMemHandle *handle) 
   const std::string path = "/proc/" + std::to_string(share.process) + "/fd/" + std::to_string(share.file);
   const int file = share.magic == MAGIC ? open(path.c_str(), O_RDWR | O_CLOEXEC) : -1;
   struct stat about {};
-  Header *header = file >= 0 && fstat(file, &about) == 0 && about.st_size > static_cast<off_t>(HEADER) ? map_header(file) : nullptr;
+  Header *header =
+      file >= 0 && fstat(file, &about) == 0 && about.st_size > static_cast<off_t>(HEADER) ? map_header(file) : nullptr;
   if (!header || header->magic != MAGIC || (header->serial & 0xfffff) != (share.serial & 0xfffff)) {
     if (header) munmap(header, HEADER);
     if (file >= 0) close(file);
-    return fail(RT_DRV_INTERNAL_ERROR, "no such memory: the handle is none, or the memory of process %d was freed", share.process);
+    return fail(RT_DRV_INTERNAL_ERROR, "no such memory: the handle is none, or the memory of process %d was freed",
+                share.process);
   }
   auto memory = std::make_shared<Physical>(file, header, device, share.process);
   bool known = false;
@@ -144,7 +150,8 @@ Share unpack(uint64_t packed) {
 
 using namespace cann_sim;
 
-EXPORTED aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions, size_t *granularity) {
+EXPORTED aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions,
+                                                   size_t *granularity) {
   if (int code = enter(__func__)) return code;
   const auto context = current_context();
   if (!context) return RT_CONTEXT_NULL;
@@ -154,16 +161,20 @@ EXPORTED aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, a
   return 0;
 }
 
-EXPORTED aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags) {
+EXPORTED aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop,
+                                      uint64_t flags) {
   if (int code = enter(__func__)) return code;
   const auto context = current_context();
   if (!context) return RT_CONTEXT_NULL;
-  if (!handle || flags) return fail(INVALID_PARAM, "flags %#lx, for a handle at %p", static_cast<unsigned long>(flags), static_cast<void *>(handle));
+  if (!handle || flags)
+    return fail(INVALID_PARAM, "flags %#lx, for a handle at %p", static_cast<unsigned long>(flags),
+                static_cast<void *>(handle));
   Device &device = context->device;
   if (int code = check_prop(prop, device)) return code;
   const bool huge = prop->memAttr == ACL_HBM_MEM_HUGE;
   const size_t page = huge ? HUGE_PAGE : NORMAL_PAGE;
-  if (size == 0 || size % page) return fail(RT_PARAM_INVALID, "%zu bytes are no multiple of the granularity, %zu", size, page);
+  if (size == 0 || size % page)
+    return fail(RT_PARAM_INVALID, "%zu bytes are no multiple of the granularity, %zu", size, page);
   if (!reserve_memory(device, size)) return RT_MEMORY_ALLOCATION;
   const int file = memfd_create("cann_sim", MFD_CLOEXEC);
   Header *header = file >= 0 ? make_file(file, size) : nullptr;
@@ -188,7 +199,8 @@ EXPORTED aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
   if (!memory) return RT_INVALID_HANDLE;
   {
     std::scoped_lock lock(mutex);
-    if (memory->mappings) return fail(RT_PARAM_INVALID, "the memory is mapped at %d places; unmap it first", memory->mappings);
+    if (memory->mappings)
+      return fail(RT_PARAM_INVALID, "the memory is mapped at %d places; unmap it first", memory->mappings);
   }
   physicals.remove(handle);
   return 0;
@@ -198,8 +210,8 @@ EXPORTED aclError aclrtReserveMemAddress(void **result, size_t size, size_t alig
   if (int code = enter(__func__)) return code;
   if (!current_context()) return RT_CONTEXT_NULL;
   if (!result || alignment || expected || flags > 1)
-    return fail(INVALID_PARAM, "alignment %zu, address %p and flags %#lx; they must be 0, null, and 0 or 1", alignment, expected,
-                static_cast<unsigned long>(flags));
+    return fail(INVALID_PARAM, "alignment %zu, address %p and flags %#lx; they must be 0, null, and 0 or 1", alignment,
+                expected, static_cast<unsigned long>(flags));
   const size_t page = flags ? HUGE_PAGE : NORMAL_PAGE;
   if (size == 0 || size % page) return fail(RT_PARAM_INVALID, "%zu bytes are no multiple of a page, %zu", size, page);
   // A page more at each end would be of nobody, so that an access beyond is found out.
@@ -231,13 +243,16 @@ EXPORTED aclError aclrtMapMem(void *address, size_t size, size_t offset, aclrtDr
   std::scoped_lock lock(mutex);
   Reservation *reservation = find_reservation(address);
   if (!reservation) return RT_PARAM_INVALID;
-  if (offset || flags) return fail(RT_PARAM_INVALID, "offset %zu and flags %#lx; both must be 0", offset, static_cast<unsigned long>(flags));
+  if (offset || flags)
+    return fail(RT_PARAM_INVALID, "offset %zu and flags %#lx; both must be 0", offset,
+                static_cast<unsigned long>(flags));
   if (size != memory->header->size || size > reservation->size)
-    return fail(RT_PARAM_INVALID, "%zu bytes to map, of memory of %zu, to %zu addresses", size, memory->header->size, reservation->size);
+    return fail(RT_PARAM_INVALID, "%zu bytes to map, of memory of %zu, to %zu addresses", size, memory->header->size,
+                reservation->size);
   if (reservation->mapped) return fail(RT_PARAM_INVALID, "memory is mapped at %p already", address);
   if (reservation->huge != memory->header->huge)
-    return fail(RT_PARAM_INVALID, "memory with %s pages, for addresses with %s", memory->header->huge ? "huge" : "normal",
-                reservation->huge ? "huge" : "normal");
+    return fail(RT_PARAM_INVALID, "memory with %s pages, for addresses with %s",
+                memory->header->huge ? "huge" : "normal", reservation->huge ? "huge" : "normal");
   if (mmap(address, size, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->file, HEADER) == MAP_FAILED)
     return fail(RT_DRV_INTERNAL_ERROR, "mmap: %s", std::strerror(errno));
   reservation->mapped = memory;
@@ -260,8 +275,9 @@ EXPORTED aclError aclrtMemSetAccess(void *address, size_t size, aclrtMemAccessDe
     const auto &[flags, location, _] = descriptions[i];
     const Device *device = find_driver_device(static_cast<int>(location.id));
     if (location.type != ACL_MEM_LOCATION_TYPE_DEVICE || !device)
-      return fail(RT_DRV_INTERNAL_ERROR, "access for location type %d, id %u, which is no device that the driver knows here",
-                  location.type, location.id);
+      return fail(RT_DRV_INTERNAL_ERROR,
+                  "access for location type %d, id %u, which is no device that the driver knows here", location.type,
+                  location.id);
     if (flags != ACL_RT_MEM_ACCESS_FLAGS_READWRITE)
       return fail(RT_PARAM_INVALID, "access %d; only 3, to read and write, is here", flags);
     devices |= only(*device);
@@ -285,7 +301,8 @@ EXPORTED aclError aclrtUnmapMem(void *address) {
   return 0;
 }
 
-EXPORTED aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType type, uint64_t flags, uint64_t *shareable) {
+EXPORTED aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType type, uint64_t flags,
+                                                  uint64_t *shareable) {
   if (int code = enter(__func__)) return code;
   if (!shareable || type != ACL_MEM_HANDLE_TYPE_NONE) return fail(INVALID_PARAM, "handle type %d; it must be 0", type);
   Share share;
@@ -294,10 +311,12 @@ EXPORTED aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclr
   return 0;
 }
 
-EXPORTED aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType type, void *shareable) {
+EXPORTED aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags,
+                                                    aclrtMemSharedHandleType type, void *shareable) {
   if (int code = enter(__func__)) return code;
   if (!shareable) return fail(INVALID_PARAM, "a null pointer for the handle");
-  if (type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) return fail(RT_PARAM_INVALID, "handle type %d; only 2, fabric, is here", type);
+  if (type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC)
+    return fail(RT_PARAM_INVALID, "handle type %d; only 2, fabric, is here", type);
   if (!number("CANN_SIM_FABRIC", 1)) return fail(RT_FEATURE_NOT_SUPPORT, "these cards have no fabric handles");
   Share share;
   if (int code = export_share(handle, flags, share)) return code;
@@ -316,14 +335,16 @@ EXPORTED aclError aclrtMemImportFromShareableHandle(uint64_t shareable, int32_t 
   return import_share(unpack(shareable), context->device, handle);
 }
 
-EXPORTED aclError aclrtMemImportFromShareableHandleV2(void *shareable, aclrtMemSharedHandleType type, uint64_t flags, aclrtDrvMemHandle *handle) {
+EXPORTED aclError aclrtMemImportFromShareableHandleV2(void *shareable, aclrtMemSharedHandleType type, uint64_t flags,
+                                                      aclrtDrvMemHandle *handle) {
   if (int code = enter(__func__)) return code;
   const auto context = current_context();
   if (!context) return RT_CONTEXT_NULL;
-  if (!shareable || !handle || flags) return fail(INVALID_PARAM, "flags %#lx; they must be 0", static_cast<unsigned long>(flags));
-  if (type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC) return fail(RT_PARAM_INVALID, "handle type %d; only 2, fabric, is here", type);
+  if (!shareable || !handle || flags)
+    return fail(INVALID_PARAM, "flags %#lx; they must be 0", static_cast<unsigned long>(flags));
+  if (type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC)
+    return fail(RT_PARAM_INVALID, "handle type %d; only 2, fabric, is here", type);
   Share share;
   std::memcpy(&share, shareable, sizeof share);
   return import_share(share, context->device, handle);
 }
-

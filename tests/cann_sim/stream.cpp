@@ -43,7 +43,8 @@ int synchronize_event(aclrtEvent handle, int milliseconds) {
   if (!current_context()) return RT_CONTEXT_NULL;
   std::unique_lock lock(event->mutex);
   if (event->recorded == 0) return fail(RT_PARAM_INVALID, "the event was never recorded");
-  if (wait(event->changed, lock, milliseconds, [&, until = event->recorded] { return event->reached >= until; })) return 0;
+  if (wait(event->changed, lock, milliseconds, [&, until = event->recorded] { return event->reached >= until; }))
+    return 0;
   return fail(RT_EVENT_SYNC_TIMEOUT, "no stream came to the event in %d ms", milliseconds);
 }
 
@@ -68,11 +69,11 @@ void Stream::run() {
     if (queue_.empty()) break;
     Entry entry = std::move(queue_.front());
     queue_.pop_front();
-    if (failure_ && !entry.even_after_failure) continue;
+    const bool dropped = failure_ && !entry.even_after_failure;
     busy_ = true;
     lock.unlock();
     std::string why;
-    const int code = entry.work(why);
+    const int code = dropped ? 0 : entry.work(why);
     entry.work = nullptr;  // what it holds ends here, not under the lock
     lock.lock();
     busy_ = false;
@@ -201,7 +202,8 @@ EXPORTED aclError aclrtStreamWaitEvent(aclrtStream in, aclrtEvent handle) {
   std::shared_ptr<Stream> stream;
   if (int code = find_stream(in, stream)) return code;
   std::scoped_lock lock(event->mutex);
-  if (event->recorded == 0) return fail(RT_PARAM_INVALID, "the event was never recorded: the stream would wait for ever");
+  if (event->recorded == 0)
+    return fail(RT_PARAM_INVALID, "the event was never recorded: the stream would wait for ever");
   stream->submit([event, record = event->recorded](std::string &) {
     std::unique_lock lock(event->mutex);
     event->changed.wait(lock, [&] { return event->reached >= record; });
@@ -217,7 +219,8 @@ EXPORTED aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedSta
   if (!event) return RT_INVALID_HANDLE;
   if (!current_context()) return RT_CONTEXT_NULL;
   std::scoped_lock lock(event->mutex);
-  const bool complete = event->recorded != 0 && event->reached == event->recorded;
+  // One that was never recorded, too.
+  const bool complete = event->reached == event->recorded;
   *status = complete ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return 0;
 }
@@ -247,15 +250,6 @@ EXPORTED aclError aclrtEventElapsedTime(float *milliseconds, aclrtEvent first, a
       return fail(RT_EVENT_TIMESTAMP_INVALID, "no stream has come to the event");
   }
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
-  return 0;
-}
-
-EXPORTED aclError aclrtStreamGetId(aclrtStream handle, int32_t *id) {
-  if (int code = enter(__func__)) return code;
-  if (!id) return fail(INVALID_PARAM, "a null pointer for the id");
-  std::shared_ptr<Stream> stream;
-  if (int code = find_stream(handle, stream)) return code;
-  *id = static_cast<int32_t>(reinterpret_cast<uintptr_t>(handle) >> 4 & 0x7fffffff);
   return 0;
 }
 

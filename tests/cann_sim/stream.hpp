@@ -1,4 +1,5 @@
-// Streams: what is submitted to one is done by its thread, one after another. Events: a place in a stream that others wait for.
+// Streams: what is submitted to one is done by its thread, one after another. Events: a place in a stream that others
+// wait for.
 #pragma once
 
 #include <condition_variable>

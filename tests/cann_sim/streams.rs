@@ -119,6 +119,8 @@ fn mistakes(_: &Rank) {
         failed((acl.aclrtRecordEvent)(event, foreign), ACL_ERROR_RT_STREAM_CONTEXT, "of device 1");
         failed((acl.aclrtStreamWaitEvent)(own, event), ACL_ERROR_RT_PARAM_INVALID, "never recorded");
         failed((acl.aclrtSynchronizeEvent)(event), ACL_ERROR_RT_PARAM_INVALID, "never recorded");
+        let status = made(9, |status| (acl.aclrtQueryEventStatus)(event, status));
+        assert_eq!(status, ACL_EVENT_RECORDED_STATUS_COMPLETE);
         failed((acl.aclrtSynchronizeStream)(event), ACL_ERROR_RT_INVALID_HANDLE, "no stream");
         failed((acl.aclrtDestroyEvent)(own), ACL_ERROR_RT_INVALID_HANDLE, "no event");
         let number = own as usize;

@@ -2,6 +2,8 @@
 //! against a reference that is computed on the host.
 #![allow(missing_docs, reason = "a test is its own documentation")]
 
+#[path = "../support/cards.rs"]
+mod cards;
 mod cp;
 mod data;
 #[path = "../support/join.rs"]
@@ -29,6 +31,9 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("vector_f_full", vector_f::full),
     ("cp", cp::epochs),
     ("tp", tp::layers),
+    ("some moe", |world| moe::run(world, 6)),
+    ("some cp", |world| cp::run(world, 6)),
+    ("some tp", |world| tp::run(world, 4)),
 ];
 
 /// The program with other sizes: each of `sizes` takes the place of a constant.
@@ -55,6 +60,13 @@ fn compile_with(program: &ir::Program, world: &Arc<World>, options: &CompileOpti
 
 fn threads(nranks: u32, cores_per_rank: u32) -> Arc<World> {
     World::create(nranks, &WorldOptions { cores_per_rank, ..WorldOptions::default() }).unwrap()
+}
+
+/// One process a simulated card.
+fn over_cards(scenario: &str, nranks: u32) {
+    for outcome in cards::job(&format!("{scenario} on cards"), nranks).outcomes() {
+        assert_eq!(outcome.done(), "");
+    }
 }
 
 fn over_processes(scenario: &str, nranks: u32) {
@@ -100,11 +112,37 @@ fn rank_process() {
             }
             return Ok(String::new());
         }
-        let world = me.join(&WorldOptions::default()).unwrap();
+        let (name, options) = match name.strip_suffix(" on cards") {
+            Some(name) => (name, cards::on_cards()),
+            None => (name, WorldOptions::default()),
+        };
+        let world = me.join(&options).unwrap();
         let scenario = SCENARIOS.iter().find(|(candidate, _)| *candidate == name).expect("a scenario").1;
         scenario(&world);
         Ok(String::new())
     });
+}
+
+macro_rules! on_cards {
+    ($($name:ident = $scenario:literal on $nranks:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            over_cards($scenario, $nranks);
+        }
+    )*};
+}
+
+on_cards! {
+    moe_on_2_cards = "some moe" on 2;
+    moe_on_4_cards = "some moe" on 4;
+    cp_on_2_cards = "some cp" on 2;
+    cp_on_4_cards = "some cp" on 4;
+    tp_on_2_cards = "some tp" on 2;
+    tp_on_4_cards = "some tp" on 4;
+    vector_f_on_2_cards = "vector_f" on 2;
+    vector_f_on_4_cards = "vector_f" on 4;
+    vector_f_full_on_2_cards = "vector_f_full" on 2;
+    vector_f_full_on_4_cards = "vector_f_full" on 4;
 }
 
 macro_rules! suite {

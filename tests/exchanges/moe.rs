@@ -9,6 +9,7 @@ use pld::error::ErrorKind;
 use pld::ir;
 use pld::runtime::{Arg, CallbackContext, Executable, View, World};
 
+use super::cards::settle;
 use super::data::{choose, dawdle, mix};
 use super::ranked::{Ranked, local};
 use super::{compile, program, threads};
@@ -48,6 +49,7 @@ unsafe extern "C" fn expert(context: *const CallbackContext, _: *mut c_void) -> 
     // SAFETY: the context lives during the call; the tensors are those that the program names, of these types.
     let (context, views) = unsafe { (&*context, std::slice::from_raw_parts((*context).tensors, (*context).ntensors)) };
     let [x, scales, weights, counts, first, y] = views else { return 1 };
+    settle(context);
     // SAFETY: as above; nobody writes to them between the waits of this epoch and the answers.
     let (x, scales, weights) = unsafe { (elements::<i8>(x), elements::<f32>(scales), elements::<f32>(weights)) };
     // SAFETY: as above.
@@ -160,7 +162,7 @@ pub fn run(world: &Arc<World>, layers: usize) {
         if let Some(rank) = world.rank() {
             dawdle(&[layer, rank as usize, 3]);
         }
-        let out = launch(&executable, world, layer, |rank| routing(p, layer, rank)).unwrap_or_else(|e| panic!("{e}"));
+        let mut out = launch(&executable, world, layer, |rank| routing(p, layer, rank)).unwrap_or_else(|e| panic!("{e}"));
         for (part, rank) in out.parts().zip(local(world)) {
             assert!(part == expected(p, layer, rank), "{p} ranks, layer {layer}: rank {rank} is wrong");
         }

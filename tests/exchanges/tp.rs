@@ -9,6 +9,7 @@ use pld::ir;
 use pld::runtime::{Arg, CallbackContext, View, World};
 use pld_test_ranks::DEADLINE;
 
+use super::cards::settle;
 use super::data::{dawdle, mix};
 use super::ranked::{Ranked, local};
 use super::{compile, program, threads};
@@ -36,6 +37,7 @@ unsafe extern "C" fn gemm(context: *const CallbackContext, _: *mut c_void) -> i3
     // SAFETY: the context lives during the call.
     let (context, views) = unsafe { (&*context, std::slice::from_raw_parts((*context).tensors, (*context).ntensors)) };
     let [x, weights, product] = views else { return 1 };
+    settle(context);
     let ((x, m, k), (weights, _, n), (product, ..)) = (matrix(x), matrix(weights), matrix(product));
     dawdle(&[context.rank as usize, context.launch as usize, product as usize / (m * n)]);
     // SAFETY: packed matrices of these sizes, which only this task touches now.

@@ -1,4 +1,10 @@
-//! A simulated CANN.
+//! A simulated CANN. The environment says what it is like:
+//!
+//! - `CANN_SIM_DEVICES`, `CANN_SIM_CORES`, `CANN_SIM_MEMORY`: cards of the host (8), blocks that a card runs at once (48), its
+//!   bytes; `CANN_SIM_SOC`, `CANN_SIM_VERSION`: what cards and ACL say that they are; `CANN_SIM_FABRIC=0`: no fabric handles.
+//! - `CANN_SIM_FAIL=FUNCTION:N=CODE,…`: call N of a function fails with the code; `*` for N means every call.
+//! - `CANN_SIM_REPORT=FILE`: gets the process's calls and live objects as JSON when it ends; `%p` in the name is its number.
+//! - `ASCEND_RT_VISIBLE_DEVICES`, `HCCL_CONNECT_TIMEOUT` and `HCCL_EXEC_TIMEOUT` mean what they mean to CANN.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -19,8 +19,9 @@ impl Handle {
     /// An instance that has ended.
     pub const ENDED: Handle = Handle(0);
 
-    fn new(node: usize, generation: u32) -> Self {
-        Self(u64::from(generation) << 32 | (node as u64 + 1))
+    /// Of the instance at this place.
+    pub fn new(place: usize, generation: u32) -> Self {
+        Self(u64::from(generation) << 32 | (place as u64 + 1))
     }
 
     /// As generated code passes it.
@@ -33,7 +34,8 @@ impl Handle {
         self.0
     }
 
-    fn node(self) -> Option<(usize, u32)> {
+    /// Place and generation; none if the instance has ended for certain.
+    pub fn parts(self) -> Option<(usize, u32)> {
         let index = (self.0 as u32).checked_sub(1)?;
         Some((index as usize, (self.0 >> 32) as u32))
     }
@@ -198,7 +200,7 @@ impl Graph {
 
     /// The instance has ended.
     pub fn has_ended(&self, handle: Handle) -> bool {
-        handle.node().is_none_or(|(node, generation)| {
+        handle.parts().is_none_or(|(node, generation)| {
             let node = &self.nodes[node];
             !node.live || node.generation != generation
         })
@@ -206,7 +208,7 @@ impl Graph {
 
     /// Makes `index` wait for the instance, unless it has ended.
     fn wait_for(&mut self, index: u32, handle: Handle, cause: Cause) {
-        let Some((other, generation)) = handle.node() else { return };
+        let Some((other, generation)) = handle.parts() else { return };
         let earlier = &mut self.nodes[other];
         if !earlier.live || earlier.generation != generation || earlier.after.last() == Some(&index) {
             return;
@@ -312,7 +314,7 @@ impl Graph {
     pub fn held(&self) -> impl Iterator<Item = (u32, u32, &Cause)> {
         self.nodes.iter().filter(|node| node.live && node.before > 0).filter_map(|node| {
             let (other, handle, cause) = node.cause.as_ref()?;
-            let (place, generation) = handle.node()?;
+            let (place, generation) = handle.parts()?;
             let still = self.nodes[place].live && self.nodes[place].generation == generation;
             still.then_some((node.task, *other, cause))
         })

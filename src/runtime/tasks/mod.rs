@@ -18,9 +18,10 @@ use pld_sync::Bell;
 
 pub(super) use fiber::{Event, Resume, Stop};
 use graph::Block;
-pub(super) use graph::{Cause, Graph, Submission};
+pub(super) use graph::{Cause, Graph, Handle, Submission};
 pub(super) use lane::Ground;
 use lane::Lane;
+pub(super) use touches::Touches;
 
 use super::chaos::Chaos;
 use super::core::Core;

@@ -36,6 +36,13 @@ pub fn agree(host: &dyn Transport, mine: Result<Vec<Vec<u8>>>, deadline: Instant
     parts.collect()
 }
 
+/// `mine`, if all ranks have succeeded.
+pub fn all_succeed<T>(host: &dyn Transport, mine: Result<T>, deadline: Instant) -> Result<T> {
+    let nothing = vec![Vec::new(); host.local().len()];
+    agree(host, mine.as_ref().map(|_| nothing).map_err(Error::clone), deadline)?;
+    mine
+}
+
 /// The part at `index` of a message.
 fn part(message: &[u8], index: usize) -> Result<Vec<u8>> {
     let mut reader = Reader(message);

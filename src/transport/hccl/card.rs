@@ -39,14 +39,16 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// That of the calling thread.
+    /// That of the calling thread, if it has one.
     pub(super) fn current(cann: &Cann) -> Option<Self> {
+        Self::of_thread(cann).ok()
+    }
+
+    fn of_thread(cann: &Cann) -> Result<Self> {
         let mut context = ptr::null_mut();
         // SAFETY: the function writes the context, or fails where there is none.
-        if unsafe { (cann.aclrtGetCurrentContext)(&mut context) } != ACL_SUCCESS {
-            forget_text(cann);
-        }
-        (!context.is_null()).then_some(Self(context))
+        unsafe { acl!(cann, aclrtGetCurrentContext(&mut context)) }?;
+        Ok(Self(context))
     }
 
     fn set(self, cann: &Cann) -> Result<()> {
@@ -64,11 +66,18 @@ impl Context {
         self.set(cann)?;
         Ok(Entered { cann, before })
     }
+
+    /// The same around calls of HCCL, which may leave the thread in another context than they found it in.
+    pub(super) fn enter_for_hccl(self, cann: &'static Cann) -> Result<Entered> {
+        let before = Self::current(cann);
+        self.set(cann)?;
+        Ok(Entered { cann, before })
+    }
 }
 
 /// A context that is current for a while.
 #[must_use]
-pub(super) struct Entered {
+pub struct Entered {
     cann: &'static Cann,
     before: Option<Context>,
 }
@@ -121,12 +130,11 @@ impl Card {
         let engine = before.filter(|_| current_device(cann) == Some(device));
         // Even where the engine has a context: it may end its use of the device before this one does.
         let setting = Setting::new(cann, device)?;
-        let default = Context::current(cann);
+        let default = Context::of_thread(cann);
         if let Some(before) = before {
             before.set(cann)?;
         }
-        let missing = || Error::new(ErrorKind::Device, format!("device {device} has no context"));
-        let context = engine.or(default).ok_or_else(missing)?;
+        let context = engine.map_or(default, Ok)?;
         let _entered = context.enter(cann)?;
         let soc = soc_name(cann)?;
         let driver_device = driver_device(cann, device)?;
@@ -158,7 +166,7 @@ impl Card {
     }
 
     /// Makes the card's context current until the result is dropped.
-    pub(super) fn enter(&self) -> Result<Entered> {
+    pub fn enter(&self) -> Result<Entered> {
         self.context.enter(self.cann)
     }
 
@@ -169,13 +177,13 @@ impl Card {
     }
 
     /// Whether `address` is memory of the host; none where CANN does not say.
-    pub fn is_host_memory(&self, address: *const c_void) -> Option<bool> {
+    pub fn is_host_memory(&self, address: u64) -> Option<bool> {
         let _entered = self.enter().ok()?;
         let location = aclrtMemLocation { id: 0, type_: 0 };
         let mut attributes = aclrtPtrAttributes { location, pageSize: 0, rsv: [0; 4] };
         let get_attributes = self.cann.aclrtPointerGetAttributes?;
         // SAFETY: the function looks the address up and does not follow it.
-        if unsafe { get_attributes(address, &mut attributes) } != ACL_SUCCESS {
+        if unsafe { get_attributes(address as *const c_void, &mut attributes) } != ACL_SUCCESS {
             forget_text(self.cann);
             return None;
         }

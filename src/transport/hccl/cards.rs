@@ -2,21 +2,23 @@
 
 use std::ffi::c_void;
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::agreement::{agree, at_rank};
+use super::agreement::{agree, all_succeed, at_rank};
 use super::call::acl;
 use super::card::{Card, process_device};
 use super::comm::{self, Comm};
+use super::compiler::Compiler;
 use super::context::MAX_CARDS;
-use super::windows::{self, DeviceWindows, Found};
+use super::windows::{self, DeviceWindows};
 use super::{HcclOptions, cann};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Transport;
 use crate::transport::wire::{Put, Reader};
 
-/// How long a link to another card may take to come up.
+/// How long links to other cards may take to come up.
 const LINK_TIME: Duration = Duration::from_secs(3);
 /// Pauses between two looks at a link.
 const LINK_PAUSE: Duration = Duration::from_millis(1);
@@ -26,9 +28,11 @@ pub struct Cards {
     // Dropped in this order.
     _comms: Vec<Comm>,
     local: Vec<Arc<Card>>,
+    compiler: Compiler,
     /// The driver's number of each rank's device.
     devices: Vec<u32>,
-    pub(super) found: Found,
+    /// Some rank's card exports nothing to the fabric.
+    pub(super) no_fabric: AtomicBool,
     /// Why a card of this process has no link to that of a rank; by rank, once links were made.
     unconnected: OnceLock<Vec<Option<String>>>,
     host: Box<dyn Transport>,
@@ -48,21 +52,27 @@ impl Cards {
     pub(super) unsafe fn bring_up(host: Box<dyn Transport>, options: &HcclOptions) -> Result<Self> {
         let deadline = options.deadline;
         let opened = open(&*host, options);
-        let hello = |cards: &Vec<Arc<Card>>| cards.iter().map(|card| Hello::of(card, options).encode()).collect();
+        let hello =
+            |(cards, _): &(Vec<Arc<Card>>, _)| cards.iter().map(|card| Hello::of(card, options).encode()).collect();
         let hellos = agree(&*host, opened.as_ref().map(hello).map_err(Error::clone), deadline)?;
-        let local = opened?;
+        let (local, compiler) = opened?;
         let hellos = hellos.iter().map(|hello| Hello::decode(hello)).collect::<Result<Vec<_>>>()?;
         check(&hellos)?;
         let devices = hellos.iter().map(|hello| hello.device).collect();
         // SAFETY: as the caller says.
         let comms = unsafe { comms(&*host, &local, &options.comms, deadline) }?;
-        let (found, unconnected) = Default::default();
-        Ok(Self { _comms: comms, local, devices, found, unconnected, host })
+        let (no_fabric, unconnected) = Default::default();
+        Ok(Self { _comms: comms, local, compiler, devices, no_fabric, unconnected, host })
     }
 
     /// The card of `rank`, which this process drives.
     pub fn card(&self, rank: u32) -> &Arc<Card> {
         &self.local[(rank - self.host.local().start) as usize]
+    }
+
+    /// What builds kernels for them.
+    pub fn compiler(&self) -> &Compiler {
+        &self.compiler
     }
 
     /// Window memory of `bytes` a rank. Collective.
@@ -88,9 +98,10 @@ impl Cards {
     /// made is no error yet: memory may be reached in other ways, and mapping it tells.
     pub(super) fn connect(&self, deadline: Instant) {
         self.unconnected.get_or_init(|| {
+            let end = deadline.min(Instant::now() + LINK_TIME);
             let peers = self.devices.iter().map(|device| {
                 let links = self.local.iter().filter(|card| card.driver_device() != *device);
-                links.filter_map(|card| link(card, *device, deadline).err()).map(|e| e.message).next()
+                links.filter_map(|card| link(card, *device, end).err()).map(|e| e.message).next()
             });
             peers.collect()
         });
@@ -107,8 +118,8 @@ fn each<T>(host: &dyn Transport, local: &[Arc<Card>], run: impl Fn(u32, &Arc<Car
     results.collect()
 }
 
-/// This process's cards.
-fn open(host: &dyn Transport, options: &HcclOptions) -> Result<Vec<Arc<Card>>> {
+/// This process's cards, and the compiler for them.
+fn open(host: &dyn Transport, options: &HcclOptions) -> Result<(Vec<Arc<Card>>, Compiler)> {
     let (local, nranks) = (host.local(), host.nranks());
     let HcclOptions { devices, comms, .. } = options;
     let here = |message: String| Err(at_rank(local.start, Error::invalid(message)));
@@ -123,9 +134,10 @@ fn open(host: &dyn Transport, options: &HcclOptions) -> Result<Vec<Arc<Card>>> {
     if let Some(twice) = (1..devices.len()).find(|&at| devices[..at].contains(&devices[at])) {
         return here(format!("device {} for two ranks; each rank needs a card of its own", devices[twice]));
     }
-    let cann = cann().map_err(|error| at_rank(local.start, error))?;
+    let found = cann().and_then(|cann| Ok((cann, Compiler::find()?)));
+    let (cann, compiler) = found.map_err(|error| at_rank(local.start, error))?;
     let cards = local.zip(devices).map(|(rank, device)| Card::open(cann, *device).map_err(|e| at_rank(rank, e)));
-    cards.collect()
+    Ok((cards.collect::<Result<_>>()?, compiler))
 }
 
 /// What a rank says of its card.
@@ -173,15 +185,13 @@ unsafe fn comms(
     engine: &[*mut c_void],
     deadline: Instant,
 ) -> Result<Vec<Comm>> {
-    let nothing = |_: &Vec<Comm>| vec![Vec::new(); local.len()];
     if !engine.is_empty() {
         let comms = each(host, local, |rank, card| {
             let raw = engine[(rank - host.local().start) as usize];
             // SAFETY: as the caller says.
             unsafe { Comm::of_engine(card, raw, rank, host.nranks()) }
         });
-        agree(host, comms.as_ref().map(nothing).map_err(Error::clone), deadline)?;
-        return comms;
+        return all_succeed(host, comms, deadline);
     }
     let roots = each(host, local, |rank, card| if rank == 0 { comm::root_info(card) } else { Ok(Vec::new()) });
     let roots = agree(host, roots, deadline)?;
@@ -189,13 +199,12 @@ unsafe fn comms(
 }
 
 /// Lets `card` reach the card that the driver calls `device`.
-fn link(card: &Card, device: u32, deadline: Instant) -> Result<()> {
+fn link(card: &Card, device: u32, end: Instant) -> Result<()> {
     let cann = card.cann();
     let _entered = card.enter()?;
     let peer = process_device(cann, device)?;
     // SAFETY: any number is allowed; a wrong one is an error.
     unsafe { acl!(cann, aclrtDeviceEnablePeerAccess(peer, 0)) }?;
-    let end = deadline.min(Instant::now() + LINK_TIME);
     loop {
         let mut status = 0;
         // SAFETY: the function writes a number.

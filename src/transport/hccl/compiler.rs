@@ -81,10 +81,13 @@ pub struct Compiler {
     include: Vec<PathBuf>,
     /// What the compiler says of itself.
     version: String,
+    /// Where built files are kept.
+    cache: PathBuf,
 }
 
 impl Compiler {
-    /// The compiler that the environment names, or the toolkit's.
+    /// The compiler that the environment names, or the toolkit's, and the cache. The environment is read here and never
+    /// again.
     pub fn find() -> Result<Self> {
         let toolkit = toolkit();
         let named = environment::CCEC.read().map(PathBuf::from);
@@ -113,12 +116,12 @@ impl Compiler {
             return Err(unavailable(message));
         }
         let version = String::from_utf8_lossy(&answer.stdout).into_owned();
-        Ok(Self { compiler, linker, include, version })
+        Ok(Self { compiler, linker, include, version, cache: cache()? })
     }
 
-    /// The file of `source`'s kernels, from `cache` if it was built before.
-    pub fn build(&self, source: &Source<'_>, cache: &Path) -> Result<PathBuf> {
-        let built = cache.join(format!("{}-{}", source.name, self.key(source)));
+    /// The file of `source`'s kernels, from the cache if it was built before.
+    pub fn build(&self, source: &Source<'_>) -> Result<PathBuf> {
+        let built = self.cache.join(format!("{}-{}", source.name, self.key(source)));
         let file = built.join(format!("{}.elf", source.name));
         if file.is_file() {
             return Ok(file);
@@ -192,7 +195,7 @@ impl Compiler {
 }
 
 /// Where built kernels are kept.
-pub fn cache() -> Result<PathBuf> {
+fn cache() -> Result<PathBuf> {
     let set = |name| environment::read(name).map(PathBuf::from);
     let named = environment::KERNEL_CACHE.read().map(PathBuf::from);
     let usual = || set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache"))).map(|home| home.join("pld"));

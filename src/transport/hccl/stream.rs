@@ -20,7 +20,7 @@ pub struct Stream {
     is_own: bool,
 }
 
-/// A point in a stream that others can wait for. It may be recorded again; before it is recorded, it counts as reached.
+/// A point in a stream that others can wait for once it is recorded. It may be recorded again.
 pub struct Event {
     card: Arc<Card>,
     raw: aclrtEvent,

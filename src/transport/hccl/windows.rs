@@ -8,12 +8,12 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use hccl_sys::*;
 
-use super::agreement::agree;
+use super::agreement::{agree, all_succeed};
 use super::call::{acl, acl_result, forget_text};
 use super::card::Card;
 use super::cards::Cards;
@@ -63,19 +63,12 @@ impl Sharing {
     }
 }
 
-/// What the ranks' processes have found out about sharing.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    /// Some rank has no fabric.
-    no_fabric: AtomicBool,
-}
-
 /// [`Cards::allocate_windows`].
 pub(super) fn allocate(cards: &Cards, bytes: usize, deadline: Instant) -> Result<DeviceWindows> {
     let host = cards.host();
     let all_local = host.local().len() == host.nranks() as usize;
     loop {
-        let sharing = match cards.found.no_fabric.load(Ordering::Relaxed) {
+        let sharing = match cards.no_fabric.load(Ordering::Relaxed) {
             _ if all_local => Sharing::Process,
             false => Sharing::Fabric,
             true => Sharing::Driver,
@@ -90,14 +83,13 @@ pub(super) fn allocate(cards: &Cards, bytes: usize, deadline: Instant) -> Result
         let offers = offers.iter().map(|offer| Offer::decode(offer)).collect::<Result<Vec<_>>>()?;
         check(&offers)?;
         if sharing == Sharing::Fabric && offers.iter().any(|offer| offer.handle.is_empty()) {
-            cards.found.no_fabric.store(true, Ordering::Relaxed);
+            cards.no_fabric.store(true, Ordering::Relaxed);
             continue;
         }
         let own = own?;
         let imported = import(cards, &offers, sharing);
         // Nobody goes on, and nobody gives up, before all have mapped all memory.
-        agree(host, imported.as_ref().map(|_| vec![Vec::new(); own.len()]).map_err(Error::clone), deadline)?;
-        let imported = imported?;
+        let imported = all_succeed(host, imported, deadline)?;
         let mut bases = vec![0; offers.len()];
         (host.local().zip(&own)).for_each(|(rank, own)| bases[rank as usize] = own.mapped.address as u64);
         imported.iter().for_each(|(rank, mapped)| bases[*rank as usize] = mapped.address as u64);

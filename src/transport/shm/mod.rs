@@ -1,8 +1,8 @@
 //! Ranks are processes of one host. They meet at a Unix socket, hand each other descriptors through it, and map each
 //! other's memory; after that nothing has a name in a file system, so that nothing is left behind.
 
+mod badge;
 mod bootstrap;
-mod card;
 mod channel;
 mod launcher;
 mod liveness;
@@ -101,7 +101,7 @@ impl ShmTransport {
             }
             Bootstrap::Exchange(gather) => {
                 let (rank, nranks) = explicit(options)?;
-                let place = || card::agree_on_place(gather, rank, nranks);
+                let place = || badge::agree_on_place(gather, rank, nranks);
                 ((nranks > 1).then(place).transpose()?, rank, nranks, "")
             }
         };

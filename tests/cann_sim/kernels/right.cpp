@@ -6,7 +6,7 @@
 
 using namespace pto;
 
-#define ENTRY(name, ...)                                              \
+#define ENTRY(name, ...)                                             \
   extern "C" void name##_sim(const uint64_t *args, uint32_t block) { \
     cpu_sim::set_execution_context(block, 0, 1);                     \
     name(__VA_ARGS__);                                               \
@@ -61,7 +61,7 @@ AICORE void add(__gm__ T *out, __gm__ int32_t *cell, int64_t times) {
   }
 }
 
-#define ADD(name, T)                                                                                              \
+#define ADD(name, T)                                                                                               \
   extern "C" __global__ AICORE void name(__gm__ T *out, __gm__ int32_t *cell, int64_t n) { add<T>(out, cell, n); } \
   ENTRY(name, pointer<T>(args[0]), pointer<int32_t>(args[1]), static_cast<int64_t>(args[2]))
 ADD(add_float, float)
@@ -71,10 +71,11 @@ ADD(add_int32, int32_t)
 ADD(add_int16, int16_t)
 ADD(add_int8, int8_t)
 
-// `epochs` times: puts rows x cols elements, each raised by the epoch, into the peer's window, tells it, and waits until the
-// peer has done so here; then takes what came, raised by what is there, to `out`.
-extern "C" __global__ AICORE void exchange(__gm__ float *in, __gm__ float *there, __gm__ float *here, __gm__ int32_t *cell_there,
-                                           __gm__ int32_t *cell_here, __gm__ float *out, int64_t rows, int64_t cols, int64_t epochs) {
+// `epochs` times: puts rows x cols elements, each raised by the epoch, into the peer's window, tells it, and waits
+// until the peer has done so here; then takes what came, raised by what is there, to `out`.
+extern "C" __global__ AICORE void exchange(__gm__ float *in, __gm__ float *there, __gm__ float *here,
+                                           __gm__ int32_t *cell_there, __gm__ int32_t *cell_here, __gm__ float *out,
+                                           int64_t rows, int64_t cols, int64_t epochs) {
   using Chunk = Tile<TileType::Vec, float, 8, 16, BLayout::RowMajor, DYNAMIC, DYNAMIC>;
   using Matrix = GlobalTensor<float, Shape<1, 1, 1, DYNAMIC, DYNAMIC>, Stride<1, 1, 1, DYNAMIC, 1>>;
   const Shape<1, 1, 1, DYNAMIC, DYNAMIC> shape(rows, cols);

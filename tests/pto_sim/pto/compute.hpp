@@ -9,8 +9,9 @@ namespace pto_sim {
 
 // The element types of the vector unit's arithmetic.
 template <class T>
-constexpr bool is_arithmetic = is_one_of<T, float, half, int32_t, int16_t> ||
-                               (is_a5 && is_one_of<T, bfloat16_t, int64_t, uint64_t, uint32_t, uint16_t, int8_t, uint8_t>);
+constexpr bool is_arithmetic =
+    is_one_of<T, float, half, int32_t, int16_t> ||
+    (is_a5 && is_one_of<T, bfloat16_t, int64_t, uint64_t, uint32_t, uint16_t, int8_t, uint8_t>);
 
 struct Add {
   template <class T>
@@ -41,32 +42,35 @@ struct Div {
     return static_cast<T>(static_cast<float>(a) / static_cast<float>(b));
   }
 };
-// Of two numbers one of which is none, that.
+// Which of two numbers comes first; what is none comes before all, and -0 before 0.
+template <class T>
+bool is_first(T a, T b, bool is_none_first) {
+  if constexpr (is_float<T>) {
+    const float x = static_cast<float>(a), y = static_cast<float>(b);
+    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) == is_none_first;
+    if (x == y) return std::signbit(x);
+  }
+  return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b);
+}
+// What is no number is the result.
 struct Max {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (is_float<T>) {
-      if (std::isnan(static_cast<float>(a))) return a;
-      if (std::isnan(static_cast<float>(b))) return b;
-    }
-    return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b) ? b : a;
+    return is_first(a, b, false) ? b : a;
   }
 };
 struct Min {
   template <class T>
   static T of(T a, T b) {
-    if constexpr (is_float<T>) {
-      if (std::isnan(static_cast<float>(a))) return a;
-      if (std::isnan(static_cast<float>(b))) return b;
-    }
-    return static_cast<Wide<T>>(b) < static_cast<Wide<T>>(a) ? b : a;
+    return is_first(a, b, true) ? a : b;
   }
 };
 
 template <class A, class B>
 void same_valid(const A &a, const B &b, const char *name) {
   if (a.GetValidRow() != b.GetValidRow() || a.GetValidCol() != b.GetValidCol())
-    fault("%s: tiles of which %u x %u and %u x %u elements are valid", name, a.GetValidRow(), a.GetValidCol(), b.GetValidRow(), b.GetValidCol());
+    fault("%s: tiles of which %u x %u and %u x %u elements are valid", name, a.GetValidRow(), a.GetValidCol(),
+          b.GetValidRow(), b.GetValidCol());
 }
 
 // Calls this with the row and column of every valid element.
@@ -79,7 +83,8 @@ void each(const Tile &tile, F visit) {
 template <class Op, class D, class A, class B>
 void combine(D &to, const A &a, const B &b, const char *name) {
   using T = typename D::DType;
-  static_assert(std::is_same_v<T, typename A::DType> && std::is_same_v<T, typename B::DType>, "all tiles have the same elements");
+  static_assert(std::is_same_v<T, typename A::DType> && std::is_same_v<T, typename B::DType>,
+                "all tiles have the same elements");
   static_assert(is_arithmetic<T>, "the vector unit does not compute with elements of this type");
   static_assert(D::isRowMajor && A::isRowMajor && B::isRowMajor, "only rows of elements are here");
   same_valid(to, a, name);
@@ -88,7 +93,8 @@ void combine(D &to, const A &a, const B &b, const char *name) {
   touch(a, How::Read);
   touch(b, How::Read);
   touch(to, How::Write);
-  each(to, [&](unsigned r, unsigned c) { to.data()[D::at(r, c)] = Op::of(a.data()[A::at(r, c)], b.data()[B::at(r, c)]); });
+  each(to,
+       [&](unsigned r, unsigned c) { to.data()[D::at(r, c)] = Op::of(a.data()[A::at(r, c)], b.data()[B::at(r, c)]); });
 }
 
 template <class Op, class D, class A>
@@ -108,11 +114,11 @@ void combine_scalar(D &to, const A &a, typename A::DType b, const char *name) {
 
 namespace pto {
 
-#define PTO_SIM_TILES(NAME, OP)                   \
-  template <class D, class A, class B>            \
-  RecordEvent NAME(D &to, A &a, B &b) {           \
+#define PTO_SIM_TILES(NAME, OP)                     \
+  template <class D, class A, class B>              \
+  RecordEvent NAME(D &to, A &a, B &b) {             \
     pto_sim::combine<pto_sim::OP>(to, a, b, #NAME); \
-    return {};                                    \
+    return {};                                      \
   }
 #define PTO_SIM_SCALAR(NAME, OP)                           \
   template <class D, class A>                              \
@@ -143,7 +149,8 @@ RecordEvent TDIVS(D &to, typename D::DType a, A &b) {
   pto_sim::core().issue(PIPE_V, "TDIVS");
   pto_sim::touch(b, pto_sim::How::Read);
   pto_sim::touch(to, pto_sim::How::Write);
-  pto_sim::each(to, [&](unsigned r, unsigned c) { to.data()[D::at(r, c)] = pto_sim::Div::of(a, b.data()[A::at(r, c)]); });
+  pto_sim::each(to,
+                [&](unsigned r, unsigned c) { to.data()[D::at(r, c)] = pto_sim::Div::of(a, b.data()[A::at(r, c)]); });
   return {};
 }
 
@@ -160,7 +167,8 @@ RecordEvent TEXPANDS(D &to, typename D::DType value) {
 template <class D, class A>
 RecordEvent TMOV(D &to, A &from) {
   static_assert(std::is_same_v<typename D::DType, typename A::DType>, "both tiles have the same elements");
-  static_assert(D::Rows == A::Rows && D::Cols == A::Cols && D::isRowMajor == A::isRowMajor, "both tiles have the same shape");
+  static_assert(D::Rows == A::Rows && D::Cols == A::Cols && D::isRowMajor == A::isRowMajor,
+                "both tiles have the same shape");
   pto_sim::same_valid(to, from, "TMOV");
   if (to.GetValidRow() == 0 || to.GetValidCol() == 0) pto_sim::fault("TMOV: no element is valid");
   pto_sim::core().issue(PIPE_V, "TMOV");

@@ -10,10 +10,14 @@ template <class To, class From>
 constexpr bool converts() {
   if constexpr (std::is_same_v<From, float>) return is_one_of<To, float, half, bfloat16_t, int64_t, int32_t, int16_t>;
   if constexpr (std::is_same_v<From, half>) return is_one_of<To, float, int32_t, int16_t, int8_t, uint8_t>;
-  if constexpr (std::is_same_v<From, bfloat16_t>) return is_one_of<To, float, int32_t> || (is_a5 && std::is_same_v<To, half>);
-  if constexpr (is_one_of<From, int8_t, uint8_t>) return std::is_same_v<To, half> || (is_a5 && is_one_of<To, int16_t, uint16_t, int32_t, uint32_t>);
-  if constexpr (std::is_same_v<From, int16_t>) return is_one_of<To, half, float> || (is_a5 && is_one_of<To, int32_t, uint32_t, uint8_t>);
-  if constexpr (std::is_same_v<From, int32_t>) return is_one_of<To, float, int64_t, int16_t> || (is_a5 && is_one_of<To, uint16_t, uint8_t>);
+  if constexpr (std::is_same_v<From, bfloat16_t>)
+    return is_one_of<To, float, int32_t> || (is_a5 && std::is_same_v<To, half>);
+  if constexpr (is_one_of<From, int8_t, uint8_t>)
+    return std::is_same_v<To, half> || (is_a5 && is_one_of<To, int16_t, uint16_t, int32_t, uint32_t>);
+  if constexpr (std::is_same_v<From, int16_t>)
+    return is_one_of<To, half, float> || (is_a5 && is_one_of<To, int32_t, uint32_t, uint8_t>);
+  if constexpr (std::is_same_v<From, int32_t>)
+    return is_one_of<To, float, int64_t, int16_t> || (is_a5 && is_one_of<To, uint16_t, uint8_t>);
   if constexpr (std::is_same_v<From, int64_t>) return is_one_of<To, float, int32_t>;
   return false;
 }
@@ -51,7 +55,8 @@ To convert(From from, pto::RoundMode mode, bool saturates) {
     return static_cast<To>(static_cast<float>(from));
   } else if constexpr (is_float<From>) {
     const double value = round_to(static_cast<float>(from), mode);
-    return saturates ? saturate<To>(value) : static_cast<To>(saturate<std::conditional_t<sizeof(To) == 8, int64_t, int32_t>>(value));
+    return saturates ? saturate<To>(value)
+                     : static_cast<To>(saturate<std::conditional_t<sizeof(To) == 8, int64_t, int32_t>>(value));
   } else if constexpr (is_float<To>) {
     return static_cast<To>(static_cast<float>(from));
   } else {

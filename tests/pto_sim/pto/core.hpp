@@ -1,7 +1,7 @@
 // A vector core: its block, its unified buffer (UB), and its pipes, which run beside each other.
 //
-// Instructions take effect at once, in program order. What orders them on a card is checked: two accesses to the same bytes,
-// one of which changes them, need a flag or a barrier between them, or the kernel ends with an error.
+// Instructions take effect at once, in program order. What orders them on a card is checked: two accesses to the same
+// bytes, one of which changes them, need a flag or a barrier between them, or the kernel ends with an error.
 #pragma once
 
 #include <cstdarg>
@@ -74,17 +74,19 @@ class Core {
     for (int from = 0; from < PIPES; ++from)
       for (int to = 0; to < PIPES; ++to)
         for (int id = 0; id < 8; ++id)
-          if (flags_[from][to][id].set) fault("flag %s -> %s, EVENT_ID%d is set at the end", PIPE_NAMES[from], PIPE_NAMES[to], id);
+          if (flags_[from][to][id].set)
+            fault("flag %s -> %s, EVENT_ID%d is set at the end", PIPE_NAMES[from], PIPE_NAMES[to], id);
   }
 
   uint32_t block() const { return block_; }
   unsigned char *ub() { return ub_; }
 
-  // An instruction begins on a pipe.
+  // An instruction begins on a pipe. The scalar unit issues it, and so it comes behind what that has waited for.
   void issue(pipe_t pipe, const char *name) {
     pipe_ = number(pipe);
     name_ = name;
     ++issued_[pipe_];
+    now_[pipe_].join(now_[number(PIPE_S)]);
   }
 
   // It touches these bytes of UB.
@@ -113,8 +115,8 @@ class Core {
     for (const Access &other : accesses_) {
       const bool conflict = (how != How::Read || other.how != How::Read) && !(how == How::Add && other.how == How::Add);
       if (conflict && !is_ordered(other.pipe, other.time) && overlap(region, other.region))
-        fault("%s on %s touches memory at %#zx that %s on %s has touched, and nothing orders the two", name_, PIPE_NAMES[pipe_],
-              region.first(), other.name, PIPE_NAMES[other.pipe]);
+        fault("%s on %s touches memory at %#zx that %s on %s has touched, and nothing orders the two", name_,
+              PIPE_NAMES[pipe_], region.first(), other.name, PIPE_NAMES[other.pipe]);
     }
     if (accesses_.size() >= 64) forget();
     accesses_.push_back({region, how, pipe_, issued_[pipe_], name_});
@@ -139,7 +141,8 @@ class Core {
 
   void set_flag(pipe_t from, pipe_t to, int id) {
     Flag &flag = find_flag(from, to, id, "set_flag");
-    if (flag.set) fault("set_flag(%s, %s, EVENT_ID%d), which is set", PIPE_NAMES[number(from)], PIPE_NAMES[number(to)], id);
+    if (flag.set)
+      fault("set_flag(%s, %s, EVENT_ID%d), which is set", PIPE_NAMES[number(from)], PIPE_NAMES[number(to)], id);
     flag.set = true;
     flag.clock = now_[number(from)];
     flag.clock.ended[number(from)] = issued_[number(from)];
@@ -147,7 +150,9 @@ class Core {
 
   void wait_flag(pipe_t from, pipe_t to, int id) {
     Flag &flag = find_flag(from, to, id, "wait_flag");
-    if (!flag.set) fault("wait_flag(%s, %s, EVENT_ID%d), which nothing has set", PIPE_NAMES[number(from)], PIPE_NAMES[number(to)], id);
+    if (!flag.set)
+      fault("wait_flag(%s, %s, EVENT_ID%d), which nothing has set", PIPE_NAMES[number(from)], PIPE_NAMES[number(to)],
+            id);
     flag.set = false;
     now_[number(to)].join(flag.clock);
   }
@@ -178,8 +183,8 @@ class Core {
 
   void order(int pipe, uint32_t time, const char *done, size_t byte) const {
     if (!is_ordered(pipe, time))
-      fault("%s on %s touches byte %zu of UB, which was %s on %s, and nothing orders the two", name_, PIPE_NAMES[pipe_], byte, done,
-            PIPE_NAMES[pipe]);
+      fault("%s on %s touches byte %zu of UB, which was %s on %s, and nothing orders the two", name_, PIPE_NAMES[pipe_],
+            byte, done, PIPE_NAMES[pipe]);
   }
 
   Flag &find_flag(pipe_t from, pipe_t to, int id, const char *name) {

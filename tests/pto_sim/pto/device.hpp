@@ -1,5 +1,5 @@
-// What a kernel asks the device that it runs on, in the simulation. A simulated runtime that loads the kernel sets the pointer;
-// without one everything is allowed.
+// What a kernel asks the device that it runs on, in the simulation. A simulated runtime that loads the kernel sets the
+// pointer; without one everything is allowed.
 #pragma once
 
 #include <cstddef>

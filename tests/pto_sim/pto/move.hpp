@@ -33,14 +33,17 @@ Region check_transfer(const Tile &tile, const Tensor &tensor, const char *name) 
   }
   const int64_t rows = shape[0] * shape[1] * shape[2] * shape[3], cols = shape[4];
   if (rows != tile.GetValidRow() || cols != tile.GetValidCol())
-    fault("%s: a tensor of %lld x %lld elements, and a tile of which %u x %u are valid", name, static_cast<long long>(rows),
-          static_cast<long long>(cols), tile.GetValidRow(), tile.GetValidCol());
+    fault("%s: a tensor of %lld x %lld elements, and a tile of which %u x %u are valid", name,
+          static_cast<long long>(rows), static_cast<long long>(cols), tile.GetValidRow(), tile.GetValidCol());
   if (shape[3] > 4095) fault("%s: %lld rows; 4095 at most", name, static_cast<long long>(shape[3]));
-  if (stride[4] != 1 && cols > 1) fault("%s: elements of a row are %lld apart; they must be neighbours", name, static_cast<long long>(stride[4]));
+  if (stride[4] != 1 && cols > 1)
+    fault("%s: elements of a row are %lld apart; they must be neighbours", name, static_cast<long long>(stride[4]));
   const int64_t gap = (stride[3] - cols) * static_cast<int64_t>(sizeof(T));
   if (shape[3] > 1 && (gap < 0 || gap > UINT32_MAX))
-    fault("%s: rows of %lld elements are %lld apart", name, static_cast<long long>(cols), static_cast<long long>(stride[3]));
-  if (reinterpret_cast<uintptr_t>(tensor.data()) % sizeof(T)) fault("%s: %p is no address of an element", name, static_cast<void *>(tensor.data()));
+    fault("%s: rows of %lld elements are %lld apart", name, static_cast<long long>(cols),
+          static_cast<long long>(stride[3]));
+  if (reinterpret_cast<uintptr_t>(tensor.data()) % sizeof(T))
+    fault("%s: %p is no address of an element", name, static_cast<void *>(tensor.data()));
   Region region{reinterpret_cast<size_t>(tensor.data()), static_cast<size_t>(cols) * sizeof(T), {}, {}};
   for (int i = 0; i < 4; ++i) {
     region.counts[i] = shape[i];
@@ -53,8 +56,9 @@ template <pto::AtomicType Atomic, class Tensor, class Tile>
 void store(const Tensor &to, const Tile &tile, const char *name) {
   using T = typename Tile::DType;
   constexpr bool add = Atomic == pto::AtomicType::AtomicAdd;
-  static_assert(!add || is_one_of<T, float, half, int32_t, int16_t, int8_t> || (std::is_same_v<T, bfloat16_t> && !is_a5),
-                "the card cannot add to elements of this type");
+  static_assert(
+      !add || is_one_of<T, float, half, int32_t, int16_t, int8_t> || (std::is_same_v<T, bfloat16_t> && !is_a5),
+      "the card cannot add to elements of this type");
   const Region region = check_transfer(tile, to, name);
   core().issue(PIPE_MTE3, name);
   touch(tile, How::Read);

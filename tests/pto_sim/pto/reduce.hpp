@@ -14,7 +14,8 @@ constexpr bool is_reduced_by_cols = is_reduced_by_rows<T> || (is_a5 && is_arithm
 template <class Op, class D, class A, class Scratch>
 void reduce_rows(D &to, const A &from, const Scratch &scratch, const char *name) {
   using T = typename A::DType;
-  static_assert(std::is_same_v<T, typename D::DType> && std::is_same_v<T, typename Scratch::DType>, "all tiles have the same elements");
+  static_assert(std::is_same_v<T, typename D::DType> && std::is_same_v<T, typename Scratch::DType>,
+                "all tiles have the same elements");
   static_assert(is_reduced_by_rows<T>, "the vector unit does not reduce rows of elements of this type");
   static_assert(A::isRowMajor && (D::isRowMajor || D::Cols == 1), "the result is a tile of rows, or one column");
   if (from.GetValidRow() == 0 || from.GetValidCol() == 0 || from.GetValidRow() != to.GetValidRow())
@@ -53,17 +54,17 @@ void reduce_cols(D &to, const A &from, const char *name) {
 
 namespace pto {
 
-#define PTO_SIM_ROWS(NAME, OP)                                 \
-  template <class D, class A, class Scratch>                   \
-  RecordEvent NAME(D &to, A &from, Scratch &scratch) {         \
+#define PTO_SIM_ROWS(NAME, OP)                                   \
+  template <class D, class A, class Scratch>                     \
+  RecordEvent NAME(D &to, A &from, Scratch &scratch) {           \
     pto_sim::reduce_rows<pto_sim::OP>(to, from, scratch, #NAME); \
-    return {};                                                 \
+    return {};                                                   \
   }
-#define PTO_SIM_COLS(NAME, OP)                        \
-  template <class D, class A>                         \
-  RecordEvent NAME(D &to, A &from) {                  \
+#define PTO_SIM_COLS(NAME, OP)                          \
+  template <class D, class A>                           \
+  RecordEvent NAME(D &to, A &from) {                    \
     pto_sim::reduce_cols<pto_sim::OP>(to, from, #NAME); \
-    return {};                                        \
+    return {};                                          \
   }
 PTO_SIM_ROWS(TROWSUM, Add)
 PTO_SIM_ROWS(TROWPROD, Mul)
@@ -75,13 +76,5 @@ PTO_SIM_COLS(TCOLMAX, Max)
 PTO_SIM_COLS(TCOLMIN, Min)
 #undef PTO_SIM_ROWS
 #undef PTO_SIM_COLS
-
-// With halves added to halves, in a tile of the caller's.
-template <class D, class A, class Scratch>
-RecordEvent TCOLSUM(D &to, A &from, Scratch &scratch, bool) {
-  pto_sim::touch(scratch, pto_sim::How::Write);
-  pto_sim::reduce_cols<pto_sim::Add>(to, from, "TCOLSUM");
-  return {};
-}
 
 }  // namespace pto

@@ -16,7 +16,8 @@ struct Sizes {
   // Of those that are not known only.
   template <class... Numbers, std::enable_if_t<(sizeof...(Numbers) > 0 && sizeof...(Numbers) < 5), int> = 0>
   Sizes(Numbers... numbers) : Sizes() {
-    static_assert(sizeof...(Numbers) == (N1 < 0) + (N2 < 0) + (N3 < 0) + (N4 < 0) + (N5 < 0), "as many as are not known");
+    static_assert(sizeof...(Numbers) == (N1 < 0) + (N2 < 0) + (N3 < 0) + (N4 < 0) + (N5 < 0),
+                  "as many as are not known");
     const int64_t given[] = {static_cast<int64_t>(numbers)...};
     for (int i = 0, next = 0; i < 5; ++i)
       if (known[i] == pto::DYNAMIC) values[i] = given[next++];
@@ -53,7 +54,8 @@ class GlobalTensor {
   static constexpr Layout layout = Layout_;
 
   GlobalTensor() = default;
-  GlobalTensor(DType *data, const Shape &shape = {}, const Stride &stride = {}) : data_(data), shape_(shape), stride_(stride) {}
+  GlobalTensor(DType *data, const Shape &shape = {}, const Stride &stride = {})
+      : data_(data), shape_(shape), stride_(stride) {}
 
   int64_t GetShape(int dim) const { return shape_.values[dim]; }
   int64_t GetStride(int dim) const { return stride_.values[dim]; }
@@ -66,9 +68,10 @@ class GlobalTensor {
   Stride stride_;
 };
 
-template <TileType Loc_, class Element, int Rows_, int Cols_, BLayout BFractal_ = BLayout::RowMajor, int RowValid = Rows_,
-          int ColValid = Cols_, SLayout SFractal_ = SLayout::NoneBox, int SFractalSize_ = TileConfig::fractalABSize,
-          PadValue PadVal_ = PadValue::Null, CompactMode Compact_ = CompactMode::Null>
+template <TileType Loc_, class Element, int Rows_, int Cols_, BLayout BFractal_ = BLayout::RowMajor,
+          int RowValid = Rows_, int ColValid = Cols_, SLayout SFractal_ = SLayout::NoneBox,
+          int SFractalSize_ = TileConfig::fractalABSize, PadValue PadVal_ = PadValue::Null,
+          CompactMode Compact_ = CompactMode::Null>
 class Tile {
  public:
   using DType = Element;
@@ -77,12 +80,14 @@ class Tile {
   static constexpr bool isRowMajor = BFractal_ == BLayout::RowMajor;
   static_assert(Loc == TileType::Vec && SFractal_ == SLayout::NoneBox, "only tiles of a vector core are here");
   static_assert(Rows > 0 && Cols > 0 && ValidRow <= Rows && ValidCol <= Cols, "the valid part is part of the tile");
-  static_assert((isRowMajor ? Cols : Rows) * sizeof(DType) % pto_sim::BLOCK_BYTES == 0, "rows are whole blocks of 32 bytes");
+  static_assert((isRowMajor ? Cols : Rows) * sizeof(DType) % pto_sim::BLOCK_BYTES == 0,
+                "rows are whole blocks of 32 bytes");
   static_assert(Rows < 4096, "fewer rows than 4096");
 
   Tile() = default;
   template <int R = ValidRow, int C = ValidCol>
-  Tile(std::enable_if_t<R == DYNAMIC && C == DYNAMIC, unsigned> rows, unsigned cols) : rows_(check(rows, Rows)), cols_(check(cols, Cols)) {}
+  Tile(std::enable_if_t<R == DYNAMIC && C == DYNAMIC, unsigned> rows, unsigned cols)
+      : rows_(check(rows, Rows)), cols_(check(cols, Cols)) {}
   template <int R = ValidRow, int C = ValidCol>
   Tile(std::enable_if_t<R == DYNAMIC && (C > 0), unsigned> rows) : rows_(check(rows, Rows)) {}
   template <int R = ValidRow, int C = ValidCol>
@@ -122,7 +127,8 @@ class Tile {
   static constexpr size_t at(size_t row, size_t col) { return isRowMajor ? row * Cols + col : col * Rows + row; }
 
   void assign(uint64_t offset) {
-    if (offset % pto_sim::BLOCK_BYTES || offset > pto_sim::UB_BYTES || sizeof(DType) * Rows * Cols > pto_sim::UB_BYTES - offset)
+    if (offset % pto_sim::BLOCK_BYTES || offset > pto_sim::UB_BYTES ||
+        sizeof(DType) * Rows * Cols > pto_sim::UB_BYTES - offset)
       pto_sim::fault("TASSIGN: a tile of %zu bytes at byte %llu of UB, which has %zu; tiles begin at multiples of 32",
                      sizeof(DType) * Rows * Cols, static_cast<unsigned long long>(offset), pto_sim::UB_BYTES);
     data_ = reinterpret_cast<DType *>(pto_sim::core().ub() + offset);
@@ -130,7 +136,8 @@ class Tile {
 
  private:
   static unsigned check(unsigned size, int most) {
-    if (size > static_cast<unsigned>(most)) pto_sim::fault("a valid part of %u rows or columns, of a tile of %d", size, most);
+    if (size > static_cast<unsigned>(most))
+      pto_sim::fault("a valid part of %u rows or columns, of a tile of %d", size, most);
     return size;
   }
   void touch_value(uint32_t offset, pto_sim::How how) const {
@@ -149,7 +156,8 @@ namespace pto_sim {
 
 template <class T>
 struct IsTile : std::false_type {};
-template <pto::TileType L, class E, int R, int C, pto::BLayout B, int V, int W, pto::SLayout S, int F, pto::PadValue P, pto::CompactMode M>
+template <pto::TileType L, class E, int R, int C, pto::BLayout B, int V, int W, pto::SLayout S, int F, pto::PadValue P,
+          pto::CompactMode M>
 struct IsTile<pto::Tile<L, E, R, C, B, V, W, S, F, P, M>> : std::true_type {};
 
 // An instruction touches the valid part of a tile.

@@ -1,6 +1,7 @@
 //! Worlds of cards come into being on all ranks or on none, and leave nothing.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
+use std::ops::Range;
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -8,9 +9,10 @@ use hccl_sys::{HCCL_ROOT_INFO_BYTES, HCCL_SUCCESS, HcclRootInfo};
 use pld::error::{Error, ErrorKind, Result};
 use pld::transport::hccl::compiler::Architecture;
 use pld::transport::hccl::{HcclOptions, check_available};
-use pld::transport::{Transport, availability};
+use pld::transport::thread::ThreadTransport;
+use pld::transport::{Memory, Transport, availability};
 
-use super::{Processes, World, bring_up, cards, everywhere, host, join, meet};
+use super::{Processes, World, bring_up, cann_function, cards, everywhere, host, join, left, meet};
 use crate::ranks::{Job, Outcome, Rank, Scenario, soon};
 
 pub const SCENARIOS: &[(&str, Scenario)] = &[
@@ -33,7 +35,18 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
         }
         Ok("passed".into())
     }),
-    ("bring_up_soon", |rank| join(rank, Instant::now() + Duration::from_secs(1)).map(|_| "passed".into())),
+    ("bring_up_until_nothing_is_left", |rank| {
+        let result = join(rank, soon()).map(|_| "passed".into());
+        await_nothing_left();
+        result
+    }),
+    ("peer_that_does_not_call_hccl", |_| {
+        let deadline = Instant::now() + Duration::from_millis(200);
+        let options = HcclOptions { devices: vec![0], comms: Vec::new(), deadline };
+        let result = bring_up(Box::new(Echo(ThreadTransport::new(2)?)), &options).map(|_| "passed".into());
+        await_nothing_left();
+        result
+    }),
     ("bring_up_after_a_failure", |rank| {
         let failed = join(rank, soon()).map(drop);
         meet(&join(rank, soon())?)?;
@@ -63,6 +76,54 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     }),
 ];
 
+/// Waits until the process has nothing left in the simulated CANN: calls that were left have returned.
+fn await_nothing_left() {
+    type Report = unsafe extern "C" fn() -> *const c_char;
+    // SAFETY: this is the function's type.
+    let report = unsafe { std::mem::transmute::<*mut c_void, Report>(cann_function(c"cannSimReport")) };
+    let is_left = || {
+        // SAFETY: the text lives until the thread asks again.
+        let text = unsafe { CStr::from_ptr(report()) }.to_str().unwrap();
+        left(&serde_json::from_str(text).unwrap()).next().is_some()
+    };
+    let end = soon();
+    while is_left() {
+        assert!(Instant::now() < end);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A world of two ranks whose second one says what the first one says, and does nothing.
+struct Echo(ThreadTransport);
+
+impl Transport for Echo {
+    fn name(&self) -> &'static str {
+        "echo"
+    }
+
+    fn nranks(&self) -> u32 {
+        2
+    }
+
+    fn local(&self) -> Range<u32> {
+        0..1
+    }
+
+    fn exchange(&self, mine: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>> {
+        self.0.exchange(mine, deadline)
+    }
+
+    fn allocate(&self, bytes: usize, deadline: Instant) -> Result<Memory> {
+        self.0.allocate(bytes, deadline)
+    }
+
+    fn lost(&self) -> Option<u32> {
+        None
+    }
+
+    fn leave(&self) {}
+}
+
 /// The engine's own communicators are used, and not destroyed.
 fn communicators_of_the_engine(rank: &Rank) -> Result<String> {
     // Opens the device for the process as an engine would, and keeps it open.
@@ -86,7 +147,7 @@ fn communicators_of_the_engine(rank: &Rank) -> Result<String> {
     let transport = bring_up(Box::new(engine), &options(vec![comm]))?;
     cards(&transport).allocate_windows(100, soon())?;
     // A world that counts its ranks otherwise, and ranks that do not agree.
-    let alone = pld::transport::thread::ThreadTransport::new(1)?;
+    let alone = ThreadTransport::new(1)?;
     let other = bring_up(Box::new(alone), &options(vec![comm])).map(drop);
     let said = format!("rank 0: the engine's communicator has this as rank {me} of {nranks}, the world as rank 0 of 1");
     assert_eq!(other, Err(Error::new(ErrorKind::Mismatch, said)));
@@ -149,28 +210,35 @@ fn worlds_follow_one_another() {
     everywhere("bring_up_twice", &[]);
 }
 
-/// A failing call on one rank is an error on all, at once: not when HCCL's own time is up.
+/// A failing call on one rank is an error on all. Who waits for it in HCCL does not wait until HCCL's own time is up:
+/// then it would say so.
 #[test]
 fn a_failing_call_fails_on_all_ranks() {
     let steps = ["aclInit", "aclrtGetDeviceCount", "aclrtSetDevice", "aclrtGetLogicDevIdByUserDevId"];
-    for (step, rank, kind) in steps
-        .map(|step| (step, 1, "Device"))
-        .into_iter()
-        .chain([("HcclGetRootInfo", 0, "Device"), ("HcclCommInitRootInfo", 2, "Device")])
-    {
+    let of_hccl = [("HcclGetRootInfo", 0), ("HcclCommInitRootInfo", 2)];
+    for (step, rank) in steps.map(|step| (step, 1)).into_iter().chain(of_hccl) {
         let mut world = World { job: Job::new() };
-        let code = if step.starts_with("Hccl") { 4 } else { 507_899 };
+        let (code, name) = match step.starts_with("Hccl") {
+            true => (4, "HCCL_E_INTERNAL (4)"),
+            false => (507_899, "ACL_ERROR_RT_DRV_INTERNAL_ERROR (507899)"),
+        };
         let order = format!("{step}:1={code}");
         for other in 0..3 {
             let fail: &[_] = if rank == other { &[("CANN_SIM_FAIL", &*order)] } else { &[] };
-            let more = [fail, &[("HCCL_CONNECT_TIMEOUT", "40")]].concat();
-            world.spawn_rank("bring_up_soon", other, 3, &more);
+            let more = [fail, &[("HCCL_CONNECT_TIMEOUT", "2")]].concat();
+            world.spawn_rank("bring_up_until_nothing_is_left", other, 3, &more);
         }
-        let message = world.fail(kind);
-        let name = if code == 4 { "HCCL_E_INTERNAL (4)" } else { "ACL_ERROR_RT_DRV_INTERNAL_ERROR (507899)" };
+        let message = world.fail("Device");
         assert!(message.starts_with(&format!("rank {rank}: {step}: {name}: ")), "{message}");
         assert!(message.contains("call 1 was ordered to fail"), "{message}");
     }
+}
+
+#[test]
+fn hccl_waits_longer_than_the_world() {
+    let world = World::start("peer_that_does_not_call_hccl", 1, Processes::One, &[("HCCL_CONNECT_TIMEOUT", "1")]);
+    let message = world.fail("Timeout");
+    assert_eq!(message, "rank 0: HcclCommInitRootInfo has not returned within 0.2 s");
 }
 
 #[test]
@@ -249,6 +317,6 @@ fn a_rank_that_leaves_before() {
     let mut world = World::start("leaves_before", 2, Processes::OneARank, &[]);
     let outcomes = world.outcomes();
     assert_eq!(outcomes[1], Outcome::Done("left".into()));
-    assert_eq!(outcomes[0].failed("PeerLost"), "rank 1 has left");
+    assert_eq!(outcomes[0].failed("PeerLost"), "rank 1 has left the world");
     world.assert_nothing_is_left();
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use pld::error::{ErrorKind, Result};
-use pld::transport::hccl::compiler::{self, Architecture, Compiler, Source};
+use pld::transport::hccl::compiler::{Architecture, Compiler, Source};
 
 use super::{Processes, World, toolkit};
 use crate::ranks::{Job, Rank, Scenario, list};
@@ -15,9 +15,8 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("build_differently", build_differently),
     ("build_wrong", |_| {
         let wrong = Source { text: "int broken( {\n", ..SOURCE };
-        Compiler::find()?.build(&wrong, &compiler::cache()?).map(|_| "built".into())
+        Compiler::find()?.build(&wrong).map(|_| "built".into())
     }),
-    ("cache_named", |_| Ok(compiler::cache()?.display().to_string())),
 ];
 
 const SOURCE: Source<'static> = Source {
@@ -30,14 +29,14 @@ const SOURCE: Source<'static> = Source {
 fn build(rank: &Rank) -> Result<String> {
     rank.say("ready");
     rank.hear("go");
-    let file = Compiler::find()?.build(&SOURCE, &compiler::cache()?)?;
-    assert_eq!(Compiler::find()?.build(&SOURCE, &compiler::cache()?)?, file);
+    let file = Compiler::find()?.build(&SOURCE)?;
+    assert_eq!(Compiler::find()?.build(&SOURCE)?, file);
     Ok(file.display().to_string())
 }
 
 /// Whatever goes into a kernel makes it another one.
-fn build_differently(_: &Rank) -> Result<String> {
-    let (found, cache) = (Compiler::find()?, compiler::cache()?);
+fn build_differently(rank: &Rank) -> Result<String> {
+    let found = Compiler::find()?;
     let sources = [
         SOURCE,
         Source { text: "extern \"C\" int answer_sim() { return 41; }\n", ..SOURCE },
@@ -45,21 +44,21 @@ fn build_differently(_: &Rank) -> Result<String> {
         Source { architecture: Architecture::A5, ..SOURCE },
         Source { name: "other", ..SOURCE },
     ];
-    let mut files = sources.iter().map(|source| found.build(source, &cache)).collect::<Result<Vec<_>>>()?;
+    let mut files = sources.iter().map(|source| found.build(source)).collect::<Result<Vec<_>>>()?;
     let values: Vec<_> = files.iter().map(|file| answer(file)).collect();
     assert_eq!(values, [42, 41, 43, 42, 42]);
     files.dedup();
     files.sort();
     assert_eq!(files.len(), 5);
     // PTO-ISA's headers too.
-    let isa = cache.with_file_name("isa");
+    let isa = rank.home().join("isa");
     let header = isa.join("include/pto/isa.hpp");
     fs::create_dir_all(header.parent().unwrap()).unwrap();
     for text in ["// one\n", "// another\n"] {
         fs::write(&header, text).unwrap();
         // SAFETY: the process has one thread that looks into the environment.
         unsafe { std::env::set_var("PTO_ISA_ROOT", &isa) };
-        let file = Compiler::find()?.build(&SOURCE, &cache)?;
+        let file = Compiler::find()?.build(&SOURCE)?;
         assert!(!files.contains(&file));
         files.push(file);
     }
@@ -143,11 +142,26 @@ fn a_kernel_that_does_not_compile() {
 
 #[test]
 fn where_built_kernels_are_kept() {
-    let place = |more| World::start("cache_named", 1, Processes::One, more).outcomes()[0].done().to_owned();
-    assert_eq!(place(&[("PLD_KERNEL_CACHE", "/named")]), "/named");
     let unnamed = ("PLD_KERNEL_CACHE", "");
-    assert_eq!(place(&[unnamed, ("XDG_CACHE_HOME", "/xdg"), ("HOME", "/home/u")]), "/xdg/pld");
-    assert_eq!(place(&[unnamed, ("XDG_CACHE_HOME", ""), ("HOME", "/home/u")]), "/home/u/.cache/pld");
+    let home = std::env::temp_dir().join(format!("pld-test-cache-{}", std::process::id()));
+    let home = home.to_str().unwrap();
+    let variables: [&[_]; 3] = [
+        &[("PLD_KERNEL_CACHE", home)],
+        &[unnamed, ("XDG_CACHE_HOME", home), ("HOME", "/is/not/there")],
+        &[unnamed, ("XDG_CACHE_HOME", ""), ("HOME", home)],
+    ];
+    for (variables, folder) in variables.into_iter().zip(["", "/pld", "/.cache/pld"]) {
+        let mut world = World::start("build", 1, Processes::One, variables);
+        world.job.say("go");
+        let outcomes = world.outcomes();
+        let file = outcomes[0].done();
+        assert!(file.starts_with(&format!("{home}{folder}/answer-")), "{file}");
+        fs::remove_dir_all(home).unwrap();
+    }
+    let mut world = World::start("build", 1, Processes::One, &[unnamed, ("XDG_CACHE_HOME", ""), ("HOME", "")]);
+    world.job.say("go");
+    let message = "no place for built kernels: set PLD_KERNEL_CACHE or HOME";
+    assert_eq!(world.outcomes()[0].failed("Unavailable"), message);
 }
 
 #[test]

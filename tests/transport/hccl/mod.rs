@@ -2,12 +2,14 @@
 
 mod bring_up;
 mod compiler;
+mod failing_calls;
 mod kernels;
 #[path = "../../support/toolkit.rs"]
 mod toolkit;
 mod windows;
 
-use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_void};
+use std::path::Path;
 use std::time::Instant;
 
 use pld::error::Result;
@@ -18,7 +20,7 @@ use pld::transport::thread::ThreadTransport;
 use crate::ranks::{Job, Join, Outcome, Rank, Scenario, soon};
 
 pub const SCENARIOS: &[&[(&str, Scenario)]] =
-    &[bring_up::SCENARIOS, compiler::SCENARIOS, kernels::SCENARIOS, windows::SCENARIOS];
+    &[bring_up::SCENARIOS, compiler::SCENARIOS, failing_calls::SCENARIOS, kernels::SCENARIOS, windows::SCENARIOS];
 
 /// Number of ranks of a process that drives all.
 const RANKS: &str = "TEST_RANKS";
@@ -87,8 +89,7 @@ impl World {
     fn assert_nothing_is_left(&self) {
         for seat in 0..self.job.seats() {
             let Some(report) = self.report(seat) else { continue };
-            let live = report["live"].as_object().unwrap();
-            let left: BTreeMap<_, _> = live.iter().filter(|(_, count)| count.as_i64() != Some(0)).collect();
+            let left: Vec<_> = left(&report).collect();
             assert!(left.is_empty(), "the process at seat {seat} has left {left:?}");
         }
     }
@@ -99,6 +100,22 @@ impl World {
         let text = std::fs::read_to_string(file).ok()?;
         Some(serde_json::from_str(&text).expect("a report"))
     }
+}
+
+/// The kinds of objects, in a report, of which there are some, and how many.
+fn left(report: &serde_json::Value) -> impl Iterator<Item = (&str, i64)> {
+    let live = report["live"].as_object().expect("objects").iter();
+    live.map(|(kind, count)| (kind.as_str(), count.as_i64().expect("a number"))).filter(|(_, count)| *count != 0)
+}
+
+/// A function of the calling process's CANN that the library does not know.
+fn cann_function(name: &CStr) -> *mut c_void {
+    let home = std::env::var_os("ASCEND_HOME_PATH").unwrap();
+    let library = CString::new(Path::new(&home).join("lib64/libascendcl.so").to_str().unwrap()).unwrap();
+    // SAFETY: the library is one that the process uses anyway.
+    let function = unsafe { libc::dlsym(libc::dlopen(library.as_ptr(), libc::RTLD_NOW), name.as_ptr()) };
+    assert!(!function.is_null(), "{name:?}");
+    function
 }
 
 /// The host transport of the calling process's ranks.

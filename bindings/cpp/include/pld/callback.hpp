@@ -69,6 +69,8 @@ class TaskContext {
   std::int64_t blocks() const noexcept { return raw_->blocks; }
   /// The launch of the executable, from 1.
   std::uint64_t launch() const noexcept { return raw_->launch; }
+  /// Where ranks are cards, the `aclrtStream` on which an extern task queues its work; nullptr on CPUs and for host tasks.
+  void *stream() const noexcept { return raw_->stream; }
   /// Name of the function in the program.
   const char *name() const noexcept { return raw_->name; }
 

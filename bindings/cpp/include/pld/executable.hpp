@@ -103,6 +103,19 @@ class Executable : public Handle<pld_executable_t, pld_executable_destroy> {
     return try_submit(Span<const Arg>(list));
   }
 
+  /// As `try_launch`, but queues the launch on the engine's stream, an `aclrtStream`, and returns; see `pld_launch_on`. The
+  /// memory of the arguments is used until the stream has come past the launch.
+  Status try_launch_on(void *native_stream, Span<const Arg> arguments) noexcept {
+    return detail::status(pld_launch_on(capi(), raw(arguments), arguments.size(), native_stream));
+  }
+
+  /// The same with the arguments one by one.
+  template <class... Args, class = std::enable_if_t<(std::is_convertible_v<const Args &, Arg> && ...)>>
+  Status try_launch_on(void *native_stream, const Args &...arguments) noexcept {
+    const std::array<Arg, sizeof...(Args)> list = {Arg(arguments)...};
+    return try_launch_on(native_stream, Span<const Arg>(list));
+  }
+
   /// Zeroes the windows of a persistent executable, or the pool that they lie in. Collective, blocks; between launches.
   Status try_reset() noexcept { return detail::status(pld_executable_reset(capi())); }
 
@@ -129,6 +142,15 @@ class Executable : public Handle<pld_executable_t, pld_executable_destroy> {
   template <class... Args, class = std::enable_if_t<(std::is_convertible_v<const Args &, Arg> && ...)>>
   Run submit(const Args &...arguments) {
     return try_submit(arguments...).value();
+  }
+  /// As `try_launch_on`, but throws.
+  void launch_on(void *native_stream, Span<const Arg> arguments) {
+    detail::check(try_launch_on(native_stream, arguments));
+  }
+  /// As `try_launch_on`, but throws.
+  template <class... Args, class = std::enable_if_t<(std::is_convertible_v<const Args &, Arg> && ...)>>
+  void launch_on(void *native_stream, const Args &...arguments) {
+    detail::check(try_launch_on(native_stream, arguments...));
   }
   /// As `try_reset`, but throws.
   void reset() { detail::check(try_reset()); }

@@ -32,6 +32,7 @@ enum class Transport : pld_transport_t {
   automatic = PLD_TRANSPORT_DEFAULT,
   thread = PLD_TRANSPORT_THREAD,
   shm = PLD_TRANSPORT_SHM,
+  hccl = PLD_TRANSPORT_HCCL,
 };
 
 /// How a task graph is written.

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace pld {
 
@@ -63,6 +64,12 @@ struct WorldOptions {
   /// A file that gets a trace of what the ranks do: `docs/tracing.md`. Empty for the file that the environment's
   /// `PLD_TRACE` names, else for no trace.
   std::string trace;
+  /// Transport::hccl: the ACL device of each rank that this process drives; empty for devices with the numbers of the
+  /// ranks.
+  std::vector<std::int32_t> devices;
+  /// Transport::hccl, join only: an `HcclComm` of the engine with the same ranks, which it destroys after the world;
+  /// nullptr to make one.
+  void *comm = nullptr;
 };
 
 /// A world. Any number of threads may use it at once, until one destroys it. Destroying it leaves the world:
@@ -71,7 +78,7 @@ class World : public Handle<pld_world_t, pld_world_destroy> {
  public:
   using Handle::Handle;
 
-  /// A world whose ranks are threads of this process; see `pld_world_create`.
+  /// A world whose ranks are threads, or cards, of this process; see `pld_world_create`.
   static Result<World> try_create(const WorldOptions &options) noexcept { return make(pld_world_create, options); }
   /// Makes this process one rank of a world of processes. Collective, blocks until all have met; see `pld_world_join`.
   static Result<World> try_join(const WorldOptions &options = {}) noexcept { return make(pld_world_join, options); }
@@ -136,6 +143,9 @@ class World : public Handle<pld_world_t, pld_world_destroy> {
     raw.max_runs = options.max_runs;
     raw.chaos_seed = options.chaos_seed;
     raw.trace = options.trace.empty() ? nullptr : options.trace.c_str();
+    raw.devices = options.devices.data();
+    raw.ndevices = static_cast<std::uint32_t>(options.devices.size());
+    raw.comm = options.comm;
     auto functions = std::make_shared<Functions>(Functions{options.exchange, options.log});
     if (functions->exchange) {
       raw.exchange = exchange;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pld._native import info, version
-from pld.arguments import as_type
+from pld.arguments import DeviceArray, as_type
 from pld.collectives import (
     all_to_all,
     all_to_all_v,
@@ -123,7 +123,7 @@ from pld.program import CheckReport, Program
 from pld.resident import Resident
 from pld.sizes import WORLD, Size, const, dim, world_size
 from pld.values import Array, Buffer, Domain, Task, Tile, Var
-from pld.world import World
+from pld.world import Cards, World
 
 if TYPE_CHECKING:
     # As annotations these take a shape and a type, which no type checker can follow: to it they are Any.
@@ -143,6 +143,7 @@ __version__ = version()
 __all__ = [
     "info",
     "version",
+    "DeviceArray",
     "as_type",
     "all_to_all",
     "all_to_all_v",
@@ -263,6 +264,7 @@ __all__ = [
     "Task",
     "Tile",
     "Var",
+    "Cards",
     "World",
     "In",
     "InOut",

@@ -16,11 +16,19 @@ from pld.resident import Resident
 
 LaunchArgument = Any
 """A numpy array; an array of another library with `__dlpack__`, in CPU memory; a list of either, one a rank; what
-`as_type` made; a Resident; an integer, float or bool."""
+`as_type` made; a DeviceArray; a Resident; an integer, float or bool."""
 
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 _CPU = 1  # kDLCPU
+
+
+class DeviceArray:
+    """A packed array in memory of a card, by its address: for a tensor `x` of torch_npu
+    `DeviceArray(x.data_ptr(), pld.f32, x.shape)`. It does not keep the memory alive."""
+
+    def __init__(self, address: int, dtype: DType, shape: Sequence[int]) -> None:
+        self.address, self.dtype, self.shape = address, dtype, tuple(shape)
 
 
 class Typed:
@@ -90,6 +98,13 @@ class Arguments:
 
     def _tensor(self, place: Any, value: Any, parameter: HostParameter, whose: str) -> None:
         name = parameter.name + whose
+        if isinstance(value, DeviceArray):
+            if not 0 < len(value.shape) <= lib.PLD_MAX_RANK:
+                raise InvalidArgument(f"{name} has {len(value.shape)} dimensions: 1 to {lib.PLD_MAX_RANK} are possible")
+            place.data = ffi.cast("void *", value.address)
+            place.dtype, place.ndims = value.dtype.code, len(value.shape)
+            place.shape[0 : len(value.shape)] = value.shape
+            return
         array: Any = value.array if isinstance(value, Typed) else value
         if not isinstance(array, np.ndarray):
             self._dlpack(place, array, name)

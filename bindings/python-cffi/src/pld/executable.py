@@ -84,6 +84,15 @@ class Executable:
         finally:
             run.close()
 
+    def launch_on(self, stream: int, *args: LaunchArgument) -> None:
+        """As `launch`, but queues the launch behind what is on the engine's stream (the address of an `aclrtStream` of the
+        rank's card: `torch.npu.current_stream().npu_stream`; 0 for the default stream) and returns. What comes on the
+        stream later comes after the launch; until then the arguments' memory must stay. For a world joined with `cards`
+        and a persistent executable. A launch that fails later tells the next call on the world."""
+        arguments = Arguments(self.parameters, args)
+        native = ffi.cast("void *", stream)
+        self._succeed(lib.pld_launch_on(self._handle, arguments.list, len(arguments), native))
+
     def submit(self, *args: LaunchArgument) -> "Run":
         """As `launch`, but does not wait for the end. The arrays are used until the run is done, which holds references
         to them; they must not change meanwhile. Blocks only while the world's `max_runs` runs have not ended; then

@@ -52,6 +52,12 @@ class TaskContext:
         return int(self._struct.launch)
 
     @property
+    def stream(self) -> int:
+        """Where ranks are cards, the address of the `aclrtStream` on which an extern task queues its work: its tensors are
+        memory of the card then. 0 on CPUs and for host tasks."""
+        return int(ffi.cast("uintptr_t", self._struct.stream))
+
+    @property
     def name(self) -> str:
         """Name of the function in the program."""
         return text_of(self._struct.name)

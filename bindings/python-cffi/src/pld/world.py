@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Callable, List, Literal, Mapping, Optional, Sequence, Type, Union
 
@@ -23,13 +24,23 @@ Exchange = Callable[[bytes], Sequence[bytes]]
 """The engine's own all-gather: from this rank's bytes to those of every rank, in rank order."""
 
 
+@dataclass(frozen=True)
+class Cards:
+    """Ranks that are Ascend NPUs."""
+
+    devices: Sequence[int] = ()
+    """The ACL device of each rank that this process drives; none for devices with the numbers of the ranks."""
+    comm: int = 0
+    """Join only: the address of an `HcclComm` of the engine with the same ranks, which it destroys after the world."""
+
+
 class World:
-    """A world whose ranks are threads of this process: one launch runs all of them, and takes tensors with the leading
+    """A world whose ranks are threads of this process, or cards that it drives: one launch runs all of them, and takes tensors with the leading
     rank axis. `World.join` makes one of processes instead. The environment is read here and never again.
 
     `timeout` is how long, in seconds, compiling, a wait or a launch may take. `wait` says how ranks wait for each other,
     `cores_per_rank` how many threads share a rank's tasks, `max_runs` how many submitted runs may not have ended.
-    `chaos_seed` other than 0 shakes the timing. `trace` is the file that all launches are traced to. `log` gets messages
+    `cards` makes them Ascend NPUs, whose memory tensors are then. `chaos_seed` other than 0 shakes the timing. `trace` is the file that all launches are traced to. `log` gets messages
     up to `log_level`.
 
     Any number of threads may use a world at once. `with pld.World(2) as world:` leaves it at the end of the block."""
@@ -44,10 +55,11 @@ class World:
         max_runs: int = 0,
         chaos_seed: int = 0,
         trace: Optional[Path] = None,
+        cards: Optional[Cards] = None,
         log: Optional[Log] = None,
         log_level: Literal["error", "info"] = "info",
     ) -> None:
-        options = _Options(wait, timeout, cores_per_rank, max_runs, chaos_seed, trace, log, log_level)
+        options = _Options(wait, timeout, cores_per_rank, max_runs, chaos_seed, trace, cards, log, log_level)
         options.struct.nranks = nranks
         self._open(lib.pld_world_create, options)
 
@@ -65,6 +77,7 @@ class World:
         max_runs: int = 0,
         chaos_seed: int = 0,
         trace: Optional[Path] = None,
+        cards: Optional[Cards] = None,
         log: Optional[Log] = None,
         log_level: Literal["error", "info"] = "info",
     ) -> "World":
@@ -75,7 +88,7 @@ class World:
         those of torchrun, mpirun, srun. Ranks find each other by `bootstrap`: `"env:"` by the same variables, or
         `"file:PATH"`, a path that is the same on all ranks and new for each job; or by `exchange`. Other options as for
         `World`."""
-        options = _Options(wait, timeout, cores_per_rank, max_runs, chaos_seed, trace, log, log_level)
+        options = _Options(wait, timeout, cores_per_rank, max_runs, chaos_seed, trace, cards, log, log_level)
         options.struct.nranks, options.struct.rank = nranks, rank
         options.meet(bootstrap, exchange)
         world = cls.__new__(cls)
@@ -188,6 +201,7 @@ class _Options:
         max_runs: int,
         chaos_seed: int,
         trace: Optional[Path],
+        cards: Optional[Cards],
         log: Optional[Log],
         log_level: str,
     ) -> None:
@@ -200,6 +214,11 @@ class _Options:
         self._kept: List[Any] = []
         if trace is not None:
             self.struct.trace = self._text(os.fspath(trace))
+        if cards is not None:
+            self.struct.transport = lib.PLD_TRANSPORT_HCCL
+            self._kept.append(ffi.new("int32_t[]", list(cards.devices)))
+            self.struct.devices, self.struct.ndevices = self._kept[-1], len(cards.devices)
+            self.struct.comm = ffi.cast("void *", cards.comm)
         if log is not None:
             self.struct.log_level = constant("pld_log_level", "PLD_LOG_", log_level)
             self.struct.log = self._callback("pld_log_fn", _logger(log))

@@ -66,36 +66,43 @@ void set_valid(Tile &tile, int64_t rows, int64_t cols) {
   if constexpr (Tile::ValidCol == pto::DYNAMIC) tile.SetValidCol(static_cast<unsigned>(cols));
 }
 
-// All of `from`, through tiles by turns, in chunks as large as they: at once if they fit, else by rows of dimension 3 and columns.
-// The chunks of a tensor that does not fit leave the tile's valid part as the last one had it.
+// All of `from`, through tiles by turns, in chunks as large as they: at once if they fit, else by rows of dimension 3
+// and columns. The chunks of a tensor that does not fit leave the tile's valid part as the last one had it.
 template <pto::AtomicType Atomic, class To, class From, class Tile>
 void transfer(To &to, From &from, Tile *const (&tiles)[2], const char *name) {
   using T = typename From::RawDType;
-  static_assert(std::is_same_v<typename To::RawDType, T> && std::is_same_v<typename Tile::DType, T>, "all have the same elements");
+  static_assert(std::is_same_v<typename To::RawDType, T> && std::is_same_v<typename Tile::DType, T>,
+                "all have the same elements");
   static_assert(To::layout == From::layout, "both tensors have the same layout");
   int64_t shape[5];
   for (int i = 0; i < 5; ++i) {
     shape[i] = from.GetShape(i);
     if (to.GetShape(i) != shape[i])
-      fault("%s: dimension %d is %lld there and %lld here", name, i, static_cast<long long>(to.GetShape(i)), static_cast<long long>(shape[i]));
+      fault("%s: dimension %d is %lld there and %lld here", name, i, static_cast<long long>(to.GetShape(i)),
+            static_cast<long long>(shape[i]));
   }
   const int64_t rows = shape[0] * shape[1] * shape[2] * shape[3], cols = shape[4];
   const int64_t chunk_rows = tiles[0]->GetValidRow(), chunk_cols = tiles[0]->GetValidCol();
   if (chunk_rows == 0 || chunk_cols == 0) fault("%s: a tile of which nothing is valid", name);
-  if (tiles[1]->GetValidRow() != chunk_rows || tiles[1]->GetValidCol() != chunk_cols) fault("%s: two tiles of different valid parts", name);
+  if (tiles[1]->GetValidRow() != chunk_rows || tiles[1]->GetValidCol() != chunk_cols)
+    fault("%s: two tiles of different valid parts", name);
   if (rows == 0 || cols == 0) return;
   if (rows <= chunk_rows && cols <= chunk_cols) return move_chunk<Atomic>(to, from, *tiles[0], name);
-  if ((Tile::ValidRow != pto::DYNAMIC && shape[3] % chunk_rows) || (Tile::ValidCol != pto::DYNAMIC && cols % chunk_cols))
-    fault("%s: %lld x %lld elements in chunks of %lld x %lld, with a tile whose valid part is fixed", name, static_cast<long long>(shape[3]),
-          static_cast<long long>(cols), static_cast<long long>(chunk_rows), static_cast<long long>(chunk_cols));
+  if ((Tile::ValidRow != pto::DYNAMIC && shape[3] % chunk_rows) ||
+      (Tile::ValidCol != pto::DYNAMIC && cols % chunk_cols))
+    fault("%s: %lld x %lld elements in chunks of %lld x %lld, with a tile whose valid part is fixed", name,
+          static_cast<long long>(shape[3]), static_cast<long long>(cols), static_cast<long long>(chunk_rows),
+          static_cast<long long>(chunk_cols));
   using Strides = pto::Stride<>;
   using Chunk = pto::GlobalTensor<T, pto::Shape<>, Strides, From::layout>;
   const auto strides = [](const auto &tensor) {
-    return Strides(tensor.GetStride(0), tensor.GetStride(1), tensor.GetStride(2), tensor.GetStride(3), tensor.GetStride(4));
+    return Strides(tensor.GetStride(0), tensor.GetStride(1), tensor.GetStride(2), tensor.GetStride(3),
+                   tensor.GetStride(4));
   };
-  const auto part = [&](const auto &tensor, int64_t a, int64_t b, int64_t c, int64_t row, int64_t col, int64_t nrows, int64_t ncols) {
-    T *data = tensor.data() + a * tensor.GetStride(0) + b * tensor.GetStride(1) + c * tensor.GetStride(2) + row * tensor.GetStride(3) +
-              col * tensor.GetStride(4);
+  const auto part = [&](const auto &tensor, int64_t a, int64_t b, int64_t c, int64_t row, int64_t col, int64_t nrows,
+                        int64_t ncols) {
+    T *data = tensor.data() + a * tensor.GetStride(0) + b * tensor.GetStride(1) + c * tensor.GetStride(2) +
+              row * tensor.GetStride(3) + col * tensor.GetStride(4);
     return Chunk(data, pto::Shape<>(1, 1, 1, nrows, ncols), strides(tensor));
   };
   int turn = 0;
@@ -107,7 +114,8 @@ void transfer(To &to, From &from, Tile *const (&tiles)[2], const char *name) {
             const int64_t nrows = std::min(chunk_rows, shape[3] - row), ncols = std::min(chunk_cols, cols - col);
             Tile &tile = *tiles[turn++ % 2];
             set_valid(tile, nrows, ncols);
-            Chunk source = part(from, a, b, c, row, col, nrows, ncols), target = part(to, a, b, c, row, col, nrows, ncols);
+            Chunk source = part(from, a, b, c, row, col, nrows, ncols),
+                  target = part(to, a, b, c, row, col, nrows, ncols);
             move_chunk<Atomic>(target, source, tile, name);
           }
 }

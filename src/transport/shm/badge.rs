@@ -1,5 +1,5 @@
-//! Bootstrap through the engine's all-gather: one card a rank, all of one size, says who a rank is, on which host and
-//! as which user it runs, and - rank 0's - where to meet. All ranks see all cards, so they come to the same verdict.
+//! Bootstrap through the engine's all-gather: one badge a rank, all of one size, says who a rank is, on which host and
+//! as which user it runs, and - rank 0's - where to meet. All ranks see all badges, so they come to the same verdict.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -15,11 +15,11 @@ use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::wire::{Put, Reader, decode_error, encode_error};
 
-/// Size of a card: that of a path of the kernel's limit would be too much for some engines' stores.
+/// Size of a badge: that of a path of the kernel's limit would be too much for some engines' stores.
 const SIZE: usize = 1024;
 
 #[derive(Debug, PartialEq, Eq)]
-struct Card {
+struct Badge {
     rank: u32,
     nranks: u32,
     user: u32,
@@ -29,31 +29,31 @@ struct Card {
     place: Result<PathBuf>,
 }
 
-impl Card {
+impl Badge {
     fn encode(&self) -> Vec<u8> {
-        let mut card = self.encode_unpadded();
-        if card.len() > SIZE {
+        let mut badge = self.encode_unpadded();
+        if badge.len() > SIZE {
             let message = format!("the path of the meeting place exceeds {SIZE} bytes; PLD_DIR sets a shorter one");
-            card = Self { place: Err(Error::invalid(message)), host: self.host.clone(), ..*self }.encode_unpadded();
+            badge = Self { place: Err(Error::invalid(message)), host: self.host.clone(), ..*self }.encode_unpadded();
         }
-        card.resize(SIZE, 0);
-        card
+        badge.resize(SIZE, 0);
+        badge
     }
 
     fn encode_unpadded(&self) -> Vec<u8> {
-        let mut card = Vec::new();
-        [self.rank, self.nranks, self.user].into_iter().for_each(|value| card.put_u32(value));
-        card.put_bytes(self.host.as_bytes());
-        card.put_u32(u32::from(self.place.is_err()));
+        let mut badge = Vec::new();
+        [self.rank, self.nranks, self.user].into_iter().for_each(|value| badge.put_u32(value));
+        badge.put_bytes(self.host.as_bytes());
+        badge.put_u32(u32::from(self.place.is_err()));
         match &self.place {
-            Ok(path) => card.put_bytes(path.as_os_str().as_bytes()),
-            Err(error) => card.put_bytes(&encode_error(error)),
+            Ok(path) => badge.put_bytes(path.as_os_str().as_bytes()),
+            Err(error) => badge.put_bytes(&encode_error(error)),
         }
-        card
+        badge
     }
 
-    fn decode(card: &[u8]) -> Result<Self> {
-        let mut reader = Reader(card);
+    fn decode(badge: &[u8]) -> Result<Self> {
+        let mut reader = Reader(badge);
         let (rank, nranks, user, host) = (reader.u32()?, reader.u32()?, reader.u32()?, reader.string()?);
         let failed = reader.u32()? != 0;
         let rest = reader.bytes()?;
@@ -67,11 +67,11 @@ pub fn agree_on_place(all_gather: &AllGather, rank: u32, nranks: u32) -> Result<
     let mine = if rank == 0 { host_place(nranks).map(Some) } else { Ok(None) };
     let path = mine.as_ref().map(|place| place.as_ref().map_or(PathBuf::new(), |place| place.path().to_owned()));
     let host = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
-    let card = Card { rank, nranks, user: geteuid().as_raw(), host, place: path.map_err(Error::clone) };
-    let mut cards = vec![0; SIZE * nranks as usize];
-    all_gather(&card.encode(), &mut cards)?;
-    let cards = cards.chunks(SIZE).map(Card::decode).collect::<Result<Vec<_>>>()?;
-    let path = verdict(cards)?;
+    let badge = Badge { rank, nranks, user: geteuid().as_raw(), host, place: path.map_err(Error::clone) };
+    let mut badges = vec![0; SIZE * nranks as usize];
+    all_gather(&badge.encode(), &mut badges)?;
+    let badges = badges.chunks(SIZE).map(Badge::decode).collect::<Result<Vec<_>>>()?;
+    let path = verdict(badges)?;
     match mine? {
         Some(place) => Ok(place),
         None => Place::private(path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default()),
@@ -85,11 +85,11 @@ fn host_place(nranks: u32) -> Result<Place> {
     Place::private(&std::path::absolute(&dir).unwrap_or(dir), socket_name(&unique, nranks).as_ref())
 }
 
-fn verdict(cards: Vec<Card>) -> Result<PathBuf> {
-    let nranks = cards.len() as u32;
-    for (index, card) in (0..).zip(&cards) {
-        let Card { rank, nranks: theirs, user, host, .. } = card;
-        let first = &cards[0];
+fn verdict(badges: Vec<Badge>) -> Result<PathBuf> {
+    let nranks = badges.len() as u32;
+    for (index, badge) in (0..).zip(&badges) {
+        let Badge { rank, nranks: theirs, user, host, .. } = badge;
+        let first = &badges[0];
         if *theirs != nranks {
             let message = format!("rank {rank} says that the world has {theirs} ranks, the all-gather has {nranks}");
             return Err(Error::new(ErrorKind::Mismatch, message));
@@ -107,5 +107,5 @@ fn verdict(cards: Vec<Card>) -> Result<PathBuf> {
             return Err(Error::invalid(message));
         }
     }
-    cards.into_iter().next().expect("a world has ranks").place
+    badges.into_iter().next().expect("a world has ranks").place
 }
