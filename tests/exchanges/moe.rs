@@ -162,7 +162,8 @@ pub fn run(world: &Arc<World>, layers: usize) {
         if let Some(rank) = world.rank() {
             dawdle(&[layer, rank as usize, 3]);
         }
-        let mut out = launch(&executable, world, layer, |rank| routing(p, layer, rank)).unwrap_or_else(|e| panic!("{e}"));
+        let mut out =
+            launch(&executable, world, layer, |rank| routing(p, layer, rank)).unwrap_or_else(|e| panic!("{e}"));
         for (part, rank) in out.parts().zip(local(world)) {
             assert!(part == expected(p, layer, rank), "{p} ranks, layer {layer}: rank {rank} is wrong");
         }

@@ -31,10 +31,6 @@ fn every_program_becomes_kernels() {
                 let module = programs::emitted(&program, &options);
                 let module = module.unwrap_or_else(|error| panic!("{name} on {}: {error}", target.name()));
                 assert!(!module.kernels.is_empty(), "{name}");
-                if let Ok(dir) = std::env::var("PTO_OUT") {
-                    std::fs::write(format!("{dir}/{name}_{nranks}_{}.cpp", target.name()), module.source).unwrap();
-                    std::fs::write(format!("{dir}/{}", module.header.0), module.header.1).unwrap();
-                }
             }
         }
     }
