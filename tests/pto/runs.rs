@@ -149,7 +149,7 @@ fn random_transfers() {
 
 #[test]
 fn random_scalars() {
-    random("scalars", 0..6, |seed| {
+    random("scalars", 0..8, |seed| {
         let program = random_scalars::program(choices(seed, 250));
         (program, Options { target: Target::A2A3, nranks: 1, checked: true }, random_scalars::args())
     });
