@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use pld::codegen::cpu::abi::{Exit, Fault, Frame, Hooks, Pace, SUBMIT_FAILED, View};
 use pld::codegen::cpu::{Binding, Code, compile};
-use pld::codegen::pto::{KernelParam, Module, Options, Target, emit};
-use pld::error::Result;
+use pld::codegen::pto::{KernelParam, Module, Options, Target};
 use pld::ir::Program;
 use pld::passes::plan_windows::Layout;
 use pld::verify::domains::Domains;
@@ -88,11 +87,10 @@ struct Rank<'k> {
 const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
 
 impl<'p> Kernels<'p> {
-    /// Makes kernels of a program without collectives, and builds them under a name of their own.
+    /// Builds the kernels of a program without collectives under a name of their own.
     ///
     /// Errors: as [`emit`].
-    pub fn build(name: &str, program: &'p Program, layout: &'p Layout, options: &Options) -> Result<Self> {
-        let module = emit(program, layout, options)?;
+    pub fn build(name: &str, program: &'p Program, layout: &'p Layout, module: Module, options: &Options) -> Self {
         let binding = Binding {
             nranks: options.nranks,
             rank: None,
@@ -107,7 +105,7 @@ impl<'p> Kernels<'p> {
         let code = compile(program, &binding, &HOOKS).expect("the driver compiles");
         let library = build(name, &module, options);
         let functions = module.kernels.iter().map(|kernel| function(library, &kernel.name)).collect();
-        Ok(Self { program, layout, nranks: options.nranks, code, module, functions })
+        Self { program, layout, nranks: options.nranks, code, module, functions }
     }
 
     /// Launches once, on windows of zeros.

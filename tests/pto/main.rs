@@ -16,7 +16,7 @@ mod runs;
 #[path = "../support/text.rs"]
 mod text;
 
-use pld::codegen::pto::{Options, Target};
+use pld::codegen::pto::{Options, Target, export};
 
 /// Worlds of these sizes.
 const WORLDS: [u32; 3] = [2, 3, 4];
@@ -28,8 +28,8 @@ fn every_program_becomes_kernels() {
             for nranks in WORLDS {
                 let Some(program) = programs::parsed(&text, nranks) else { continue };
                 let options = Options { target, nranks, checked: true };
-                let module = programs::emitted(&program, &options);
-                let module = module.unwrap_or_else(|error| panic!("{name} on {}: {error}", target.name()));
+                let export = export(&program, &options);
+                let module = export.unwrap_or_else(|error| panic!("{name} on {}: {error}", target.name())).module;
                 assert!(!module.kernels.is_empty(), "{name}");
             }
         }

@@ -1,7 +1,7 @@
 //! Kernels compute what the interpreter says, or report the mistake that it finds.
 
 use pld::check::{self, Fill, Schedule, inputs};
-use pld::codegen::pto::{Options, Target};
+use pld::codegen::pto::{Export, Options, Target, export};
 use pld::error::{ErrorKind, Result};
 use pld::ir::Program;
 use pld::ir::print::op_text;
@@ -30,8 +30,8 @@ fn run(name: &str, text: &str, options: &Options) {
 ///
 /// Errors: what the target cannot do.
 fn assert_same(name: &str, program: &Program, options: &Options, args: &[Arg], dims: &[i64]) -> Result<()> {
-    let (program, layout) = programs::prepared(program, options)?;
-    let kernels = Kernels::build(name, &program, &layout, options)?;
+    let Export { program, layout, module, .. } = export(program, options)?;
+    let kernels = Kernels::build(name, &program, &layout, module, options);
     let arg = |arg: &Arg| match arg {
         Arg::Ranked(parts) => check::Arg::Ranked(parts.clone()),
         Arg::Bits(bits) => check::Arg::Bits(*bits),

@@ -6,7 +6,7 @@
 //!
 //! The discipline:
 //! - A unit waits for another one, or for itself, where both touch the same bytes and one of them writes. Before TPUT and
-//!   TGET, which use two units, all wait.
+//!   TGET, which use two units, all do.
 //! - All units wait right before each TNOTIFY. What it publishes, the units have written before a barrier, a `dcci`, a
 //!   barrier, and a `dsb`. The same comes before a kernel ends that has written into another rank's memory.
 //! - Before scalars are read, the cache is invalidated: behind what another unit has written, and of windows behind a wait.
@@ -19,14 +19,10 @@ use super::kernel::{Block, Body, Fence, Pipe, Stmt};
 /// Puts in all fences that a body without any needs.
 pub fn insert(body: &mut Body, rules: &Rules) {
     while let Some(lack) = first_lack(body, rules) {
-        let count = lack.fences.len();
-        for place in lack.loops.iter().copied().chain([lack.at]) {
-            put_in(&mut body.code, place, &lack.fences);
-            let helps = first_lack(body, rules).is_none_or(|l| (l.at, &l.fences) != (lack.at + count, &lack.fences));
-            if helps {
-                break;
-            }
-            (0..count).for_each(|_| _ = take_out(&mut body.code, place));
+        let mut places = lack.loops.iter().copied().chain([lack.at]);
+        // If nothing helps, the check says what is missing.
+        if !places.any(|place| helps(body, rules, &lack, place)) {
+            break;
         }
     }
     for at in places(body).into_iter().rev() {
@@ -35,6 +31,17 @@ pub fn insert(body: &mut Body, rules: &Rules) {
             put_in(&mut body.code, at, &[fence]);
         }
     }
+}
+
+/// Puts in what is lacking at a place, if that is of any use.
+fn helps(body: &mut Body, rules: &Rules, lack: &Lack, place: usize) -> bool {
+    let count = lack.fences.len();
+    put_in(&mut body.code, place, &lack.fences);
+    let helps = first_lack(body, rules).is_none_or(|next| (next.at, &next.fences) != (lack.at + count, &lack.fences));
+    if !helps {
+        (0..count).for_each(|_| _ = take_out(&mut body.code, place));
+    }
+    helps
 }
 
 /// The numbers of the fences of a body.
@@ -86,6 +93,7 @@ struct Progress {
 /// The way into memory, of what has been written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
+    /// Somebody has written it.
     Done,
     /// The cache of scalars does not hold it.
     Cleaned,
@@ -132,13 +140,18 @@ impl Past {
     }
 
     fn lacks(&self, rules: &Rules, next: &[Access]) -> Vec<Fence> {
+        let is_transfer = next.iter().any(|access| access.behind != Units::of(access.unit));
         let mut orders: Vec<Fence> = Vec::new();
         let mut invalidates = false;
         for later in next {
             invalidates |= self.is_stale && later.is_cached() && rules.is_shared(later.place);
             for (earlier, progress) in self.accesses.iter().filter(|(earlier, _)| earlier.conflicts(later)) {
                 let keeps_order = earlier.unit == later.unit && rules.keeps_order(later.unit);
-                let order = order(earlier.unit, later);
+                let order = match (earlier.unit, later.unit) {
+                    _ if is_transfer => Fence::Barrier(Pipe::All),
+                    (from, to) if from == to => Fence::Barrier(to),
+                    (from, to) => Fence::Order { from, to },
+                };
                 if !keeps_order && !progress.ahead.meet(later.behind) && !orders.contains(&order) {
                     orders.push(order);
                 }
@@ -183,17 +196,6 @@ impl Progress {
             Fence::Drain if self.step == Step::Settled => Self { step: Step::Observable, ..self },
             Fence::Barrier(_) | Fence::Order { .. } | Fence::InvalidateCache | Fence::Drain => self,
         }
-    }
-}
-
-/// What `later` waits with for what `unit` did.
-fn order(unit: Pipe, later: &Access) -> Fence {
-    if later.behind != Units::of(later.unit) {
-        Fence::Barrier(Pipe::All)
-    } else if unit == later.unit {
-        Fence::Barrier(unit)
-    } else {
-        Fence::Order { from: unit, to: later.unit }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod target;
 
 mod bounds;
 mod combine;
+mod export;
 mod expr;
 mod function;
 mod locals;
@@ -33,10 +34,11 @@ use crate::codegen::captures::Capture;
 use crate::codegen::sites::Site;
 use crate::codegen::versions::Version;
 use crate::error::Result;
-use crate::ir::{Dim, Op, Program};
+use crate::ir::{Dim, Entry, Op, Program};
 use crate::passes::plan_windows::Layout;
 use crate::verify::domains::DomainId;
 
+pub use export::{Export, export};
 pub use target::Target;
 
 use kernel::Body;
@@ -75,7 +77,9 @@ pub enum KernelParam {
 pub struct Kernel {
     /// Name of the function; with `_sim` behind it, of the one that a simulated device calls.
     pub name: String,
-    /// The version of its entry.
+    /// The entry of its task.
+    pub entry: Entry,
+    /// The version of the entry.
     pub version: Version,
     /// The task.
     pub op: Op,

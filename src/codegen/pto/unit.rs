@@ -80,15 +80,16 @@ impl<'p> Unit<'p> {
         let mut names = Names::default();
         let tasks = self.tasks();
         let lower = |(version, op, task)| {
-            let entry = &program.entries[self.versions.get(version).entry];
-            let name = names.take(&format!("{}_{}", entry.name, program.tasks[task].name));
-            let what = format!("{} of {}", program.tasks[task].name, entry.name);
+            let entry = self.versions.get(version).entry;
+            let (entry_name, task_name) = (&program.entries[entry].name, &program.tasks[task].name);
+            let name = names.take(&format!("{entry_name}_{task_name}"));
+            let what = format!("{task_name} of {entry_name}");
             let site = self.sites.number(op, Some(task));
             let (params, mut body) = Function::new(self, version, op, task).lower()?;
             fences::insert(&mut body, &rules);
             check_fences::check(&name, &body, &rules)?;
             let kinds = params.iter().map(|param| param.kind).collect();
-            Ok(Lowered { kernel: Kernel { name, version, op, params: kinds, site }, what, params, body })
+            Ok(Lowered { kernel: Kernel { name, entry, version, op, params: kinds, site }, what, params, body })
         };
         tasks.into_iter().map(lower).collect()
     }

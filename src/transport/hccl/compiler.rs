@@ -48,16 +48,33 @@ impl Architecture {
         found.ok_or_else(unknown)
     }
 
-    /// What the compiler is told.
-    fn flags(self) -> &'static [&'static str] {
-        match self {
-            Architecture::A2A3 => &["--cce-aicore-arch=dav-c220-vec", "-DMEMORY_BASE"],
+    /// What the compiler is told of kernels, besides where headers and files are.
+    pub fn compiler_arguments(self) -> Vec<&'static str> {
+        let (own, backend): (&[_], &[_]) = match self {
+            Architecture::A2A3 => (&["--cce-aicore-arch=dav-c220-vec", "-DMEMORY_BASE"], &[]),
             Architecture::A5 => {
-                &["--cce-aicore-arch=dav-c310-vec", "-DREGISTER_BASE", "-mllvm", "-cce-vf-aa-between-iters=true"]
+                (&["--cce-aicore-arch=dav-c310-vec", "-DREGISTER_BASE"], &["-cce-vf-aa-between-iters=true"])
             }
-        }
+        };
+        let shared = [
+            "-cce-aicore-stack-size=0x8000",
+            "-cce-aicore-function-stack-size=0x8000",
+            "-cce-aicore-record-overflow=false",
+            "-cce-aicore-addr-transform",
+            "-cce-aicore-dcci-insert-for-scalar=false",
+        ];
+        let backend = shared.iter().chain(backend).flat_map(|option| ["-mllvm", option]);
+        ["-c", "-O3", "-x", "cce", "-std=c++17", "--cce-aicore-only"]
+            .iter()
+            .chain(own)
+            .copied()
+            .chain(backend)
+            .collect()
     }
 }
+
+/// What the linker is told, besides where files are.
+pub const LINKER_ARGUMENTS: [&str; 4] = ["-m", "aicorelinux", "-Ttext=0", "-static"];
 
 /// Kernels as C++.
 #[derive(Clone, Copy, Debug)]
@@ -159,22 +176,12 @@ impl Compiler {
         write(&format!("{name}.cpp"), source.text)?;
         source.headers.iter().try_for_each(|(header, text)| write(header, text))?;
         run(folder, name, Command::new(&self.compiler).args(self.compile_arguments(source)))?;
-        let link = ["-m", "aicorelinux", "-Ttext=0", "-static", "-o", &format!("{name}.elf"), &format!("{name}.o")];
-        run(folder, name, Command::new(&self.linker).args(link))
+        let files = ["-o", &format!("{name}.elf"), &format!("{name}.o")];
+        run(folder, name, Command::new(&self.linker).args(LINKER_ARGUMENTS).args(files))
     }
 
     fn compile_arguments(&self, source: &Source<'_>) -> Vec<String> {
-        let mut arguments = vec!["-c", "-O3", "-x", "cce", "-std=c++17", "--cce-aicore-only"];
-        arguments.extend(source.architecture.flags());
-        let backend = [
-            "-cce-aicore-stack-size=0x8000",
-            "-cce-aicore-function-stack-size=0x8000",
-            "-cce-aicore-record-overflow=false",
-            "-cce-aicore-addr-transform",
-            "-cce-aicore-dcci-insert-for-scalar=false",
-        ];
-        arguments.extend(backend.iter().flat_map(|option| ["-mllvm", option]));
-        let mut arguments = arguments.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let mut arguments: Vec<_> = source.architecture.compiler_arguments().into_iter().map(str::to_owned).collect();
         arguments.extend(self.include.iter().map(|folder| format!("-I{}", folder.display())));
         arguments.extend(["-o".into(), format!("{}.o", source.name), format!("{}.cpp", source.name)]);
         arguments

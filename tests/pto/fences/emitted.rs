@@ -3,7 +3,7 @@
 use pld::codegen::pto::check_fences::check;
 use pld::codegen::pto::effects::Rules;
 use pld::codegen::pto::fences::{places, take_out};
-use pld::codegen::pto::{Options, Target, bodies};
+use pld::codegen::pto::{Export, Options, Target, bodies, export};
 use pld::error::ErrorKind;
 
 use crate::programs;
@@ -16,8 +16,9 @@ fn each_fence_is_missed() {
         for target in Target::ALL {
             let options = Options { target, nranks: 4, checked: true };
             let Some(program) = programs::parsed(&text, options.nranks) else { continue };
-            let (program, layout) = programs::prepared(&program, &options).expect("what a world of 4 needs");
-            let kernels = bodies(&program, &layout, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let exported = export(&program, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let Export { program, layout, .. } = exported;
+            let kernels = bodies(&program, &layout, &options).expect("they were made before");
             let rules = Rules { program: &program, target };
             for (kernel, body) in kernels {
                 counts.0 += 1;

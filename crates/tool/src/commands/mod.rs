@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod completions;
+mod emit;
 mod fmt;
 mod graph;
 mod info;
@@ -25,6 +26,7 @@ pub enum Command {
     Fmt(fmt::Fmt),
     Print(print::Print),
     Graph(graph::Graph),
+    Emit(emit::Emit),
     Run(Box<run::Run>),
     Bench(Box<bench::Bench>),
     Spawn(spawn::Spawn),
@@ -48,6 +50,7 @@ impl Command {
             Command::Fmt(fmt) => fmt.run(),
             Command::Print(print) => print.run(),
             Command::Graph(graph) => graph.run(),
+            Command::Emit(emit) => emit.run(),
             Command::Run(run) => run.run(),
             Command::Bench(bench) => bench.run(),
             Command::Spawn(spawn) => spawn.run(),

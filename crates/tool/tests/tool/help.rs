@@ -1,7 +1,7 @@
 use crate::support::{finish, golden, pld, tool};
 
-const COMMANDS: [&str; 10] =
-    ["check", "fmt", "print", "graph", "run", "bench", "spawn", "trace", "info", "completions"];
+const COMMANDS: [&str; 11] =
+    ["check", "fmt", "print", "graph", "emit", "run", "bench", "spawn", "trace", "info", "completions"];
 
 #[test]
 fn help_for_everything() {

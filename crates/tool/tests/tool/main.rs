@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod emit;
 mod fmt;
 mod graph;
 mod help;
