@@ -140,7 +140,7 @@ fn random(name: &str, seeds: std::ops::Range<u32>, program: impl Fn(u32) -> (Pro
 
 #[test]
 fn random_transfers() {
-    random("transfers", 0..8, |seed| {
+    random("transfers", 0..6, |seed| {
         let (program, nranks, args) = random_transfers::transfers(choices(seed, 250));
         let target = if seed % 2 == 0 { Target::A2A3 } else { Target::A5 };
         (program, Options { target, nranks, checked: true }, args)

@@ -72,6 +72,7 @@ impl Function<'_, '_> {
     }
 
     /// Steps through an axis by chunks of `most`.
+    #[allow(clippy::type_complexity, reason = "what a chunk is, and where it begins")]
     fn in_chunks(
         &mut self,
         name: &str,

@@ -203,7 +203,7 @@ impl<'p> Function<'_, 'p> {
         let (most, stride) = (self.unit.ranges.of(end).max, self.unit.ranges.of(step));
         if stride.min < 1 {
             let wrong = Expr::binary(&step_size.expr(), "<", &Expr::number(1));
-            self.fault_if(wrong, FaultKind::Step, &[step_size.clone()], &[]);
+            self.fault_if(wrong, FaultKind::Step, std::slice::from_ref(&step_size), &[]);
         }
         let name = self.unit.text.scalar(index);
         // From below the end, one step further may not be a number.

@@ -161,7 +161,7 @@ pub enum Stmt {
 
     // Names for regions and tiles: no effect.
     /// Declares a view: a region of five dimensions, with its address.
-    View { view: View, dtype: DType, address: Expr, shape: [Expr; 5], strides: [Expr; 5] },
+    View { view: View, dtype: DType, address: Expr, shape: Box<[Expr; 5]>, strides: Box<[Expr; 5]> },
     /// Declares a tile whose valid part is `rows` x `cols`, `offset` bytes behind the slot's begin. The valid part of one
     /// that is `resized` changes while it is used.
     Tile { tile: TileName, dtype: DType, rows: Expr, cols: Expr, offset: Expr, resized: bool },

@@ -15,7 +15,7 @@ impl Function<'_, '_> {
     pub fn var_def(&mut self, var: Var, init: Scalar) {
         let ty = self.program().vars[var].ty;
         let value = self.value_as(init, ty);
-        let name = self.names.take(&self.unit.text.var(var).to_owned());
+        let name = self.names.take(self.unit.text.var(var));
         self.push(Stmt::Scalar { name: name.clone(), ty: Type::of(ty), value, is_const: false });
         self.vars.insert(var, Expr::operand(name));
     }
@@ -53,7 +53,7 @@ impl Function<'_, '_> {
             )));
         }
         let fill = self.value_as(fill, data.ty);
-        let name = self.names.take(&self.unit.text.array(array).to_owned());
+        let name = self.names.take(self.unit.text.array(array));
         self.push(Stmt::Array { name: name.clone(), ty: Type::of(data.ty), len, fill });
         self.arrays.insert(array, name);
         Ok(())

@@ -170,7 +170,7 @@ impl Function<'_, '_> {
         let (dst, operands) = (tile.clone(), vec![Operand::Value(value)]);
         self.push(Stmt::Compute { instruction: "pld::scalar::fill", unit: Pipe::S, dst, operands, flag: None });
         let view = View { name: self.names.take("element"), memory: to.memory };
-        let one = || [1; VIEW_DIMS].map(Expr::number);
+        let one = || Box::new([1; VIEW_DIMS].map(Expr::number));
         let (address, shape, strides) = (to.address(), one(), one());
         self.push(Stmt::View { view: view.clone(), dtype, address, shape, strides });
         self.push(Stmt::Store { to: view, tile, add: false });

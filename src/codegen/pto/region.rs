@@ -111,6 +111,7 @@ impl Function<'_, '_> {
 
     /// Statements for each part of a move that has at most `dims` dimensions, given these and where the part begins on
     /// both sides, in elements.
+    #[allow(clippy::type_complexity, reason = "what a part is, and where it begins")]
     pub fn each_part(
         &mut self,
         axes: &[Axis],
@@ -150,7 +151,7 @@ impl Function<'_, '_> {
             Size::Const(0) => part.address.clone(),
             behind => Size::wide(part.address.clone()).add(behind).expr(),
         };
-        let five = |all: Vec<Expr>| <[Expr; VIEW_DIMS]>::try_from(all).expect("a view has five dimensions");
+        let five = |all: Vec<Expr>| Box::new(<[Expr; VIEW_DIMS]>::try_from(all).expect("a view has five dimensions"));
         let (shape, strides) = (five(shape), five(strides));
         self.push(Stmt::View { view: view.clone(), dtype: part.dtype, address, shape, strides });
         view

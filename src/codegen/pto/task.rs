@@ -77,7 +77,8 @@ impl<'u, 'p> Function<'u, 'p> {
         }
         for (tile, offset, extent) in std::mem::take(&mut self.plan.tiles) {
             let dtype = program.tiles[tile].dtype;
-            let name = self.slot(&self.unit.text.tile(tile).to_owned(), dtype, extent, offset);
+            let name = self.unit.text.tile(tile).to_owned();
+            let name = self.slot(&name, dtype, extent, offset);
             self.declare_tile(&name, dtype, extent);
             self.tiles.insert(tile, (name, extent));
             self.plan.tiles.push((tile, offset, extent));
