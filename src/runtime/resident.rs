@@ -156,6 +156,10 @@ impl Shards {
         if bytes != self.bytes {
             return Err(Error::invalid(format!("a copy of {bytes} bytes, but the shard has {}", self.bytes)));
         }
+        // What an engine has seen the end of on its stream may not yet be known to have ended.
+        if self.users.load(Ordering::Relaxed) > 0 && self.core.flights.pending() {
+            self.core.flights.wait_idle();
+        }
         // Acquire: what its last users wrote is there.
         match self.users.compare_exchange(0, COPYING, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => Ok((part, Copying(self))),

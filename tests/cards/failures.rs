@@ -95,7 +95,7 @@ fn an_offset_outside() {
     let outcomes = cards::job("outside", 4).outcomes();
     outcomes.iter().for_each(|outcome| assert_eq!(outcome, &outcomes[0]));
     let right = "rank 2: a region of [1] at [4] reaches outside told (window[4] i32) in dimension 0
-    notify told[cell] @(me + 1) % 4 += 100 * me + more
+    notify told[cell] @((me + 1) % world) += 100 * me + more
     at tell (cards.pld:5), launch 1 of 'ring'";
     assert_eq!(outcomes[0].done(), right);
 }

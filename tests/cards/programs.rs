@@ -14,7 +14,7 @@ pub const RING: &str = "program ring
 entry tell(out: tensor[1] i32 out, told: window[4] i32, me: i32, more: i32, times: i32, expected: i32, cell: i32) {
   at tell {
     for n in 0..times {
-      notify told[cell] @(me + 1) % world += 100 * me + more
+      notify told[cell] @((me + 1) % world) += 100 * me + more
     }
     wait told[cell] >= expected
     out[0] = told[cell]
@@ -24,7 +24,7 @@ host (outs: tensor[world, 1] i32 out, more: i32, times: i32, expected: i32, cell
   told_buf = alloc_window [4] i32
   ranks r in 0..world {
     told = window told_buf [4] i32
-    dispatch tell(outs[r], told, r, add, times, expected, at) device r
+    dispatch tell(outs[r], told, r, more, times, expected, cell) device r
   }
 }
 ";

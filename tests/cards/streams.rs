@@ -102,16 +102,18 @@ fn fails_later_rank(me: &Rank) -> Result<String> {
     let out = Numbers::new(&world, &[-1]);
     let at = if me.rank() == 1 { 9 } else { 1 };
     // SAFETY: the stream lives longer than the call.
-    unsafe { exe.launch_on(&ring(&out, 5, 1, 1_000_000, at), stream.raw) }?;
+    let mut launched = unsafe { exe.launch_on(&ring(&out, 5, 1, 1_000_000, at), stream.raw) };
     assert!(stream.finish(PATIENCE), "kernels of a failed launch end");
-    let right = told(me.rank(), me.nranks(), 6);
     let error = loop {
-        // SAFETY: as above.
-        match unsafe { exe.launch_on(&ring(&out, 6, 0, 0, 2), stream.raw) } {
-            Err(error) => break error,
-            Ok(()) => std::thread::sleep(Duration::from_millis(10)),
-        }
+        let Err(error) = launched else {
+            std::thread::sleep(Duration::from_millis(10));
+            // SAFETY: as above.
+            launched = unsafe { exe.launch_on(&ring(&out, 6, 0, 0, 2), stream.raw) };
+            continue;
+        };
+        break error;
     };
+    let right = told(me.rank(), me.nranks(), 6);
     assert_eq!(error.kind, ErrorKind::OutOfBounds);
     exe.launch(&ring(&out, 6, 1, right, 3))?;
     assert_eq!(i64::from(out.get()[0]), right);

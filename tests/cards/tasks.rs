@@ -26,9 +26,9 @@ entry e(out: tensor[8] i32 inout, flags: tensor[2] i32 in, ping: window[1] i32, 
   at first {
     wait ping[0] >= 1
     out[0] = 10 + me
-    notify pong[0] @(me + 1) % world += 1
+    notify pong[0] @((me + 1) % world) += 1
   }
-  at second { notify ping[0] @(me + 1) % world += 1 }
+  at second no_dep [ping] { notify ping[0] @((me + 1) % world) += 1 }
   third = at third { defer_wait pong[0] >= 1 }
   at fourth deps [third] { out[1] = 20 + me }
   spmd blocks [4] as b { part[b] = 100 * me + b }
