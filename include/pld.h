@@ -2868,7 +2868,7 @@ pld_status_t pld_resident_create_stacked(pld_world_t *w,
 
 /**
  * Fills `rank`'s part, which has `size` bytes. Local; returns when it is done, so that the memory at `src` may be used
- * for other things. Callable from any thread.
+ * for other things. On cards it waits for launches that `pld_launch_on` has queued. Callable from any thread.
  *
  * Errors: `PLD_ERR_BUSY` while a launch, or a run that has not ended, uses it, or another thread copies;
  * `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_INVALID_STATE` if the world was left.

@@ -38,6 +38,7 @@ const POINTERS: &[(&str, &str)] = &[
     ("Tasks", "*const pld_task_t"),
     ("TensorHandles", "*const pld_tensor_t"),
     ("Tensors", "*const pld_tensor_arg_t"),
+    ("NativeStream", "*mut c_void"),
     ("Text", "*const c_char"),
     ("TextBuffer", "*mut c_char"),
     ("World", "*mut pld_world_t"),

@@ -1,6 +1,5 @@
 //! Executables: programs compiled for a world, and their launches.
 
-use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +11,7 @@ use super::arg::Arguments;
 use super::guard;
 use super::log::Log;
 use super::options::{CompileOptions, CompileOptionsOut};
-use super::pointer::{Args, Callbacks, Executable, Text, World};
+use super::pointer::{Args, Callbacks, Executable, NativeStream, Text, World};
 use super::program::pld_program_t;
 use super::reserve;
 use super::run::pld_run_t;
@@ -172,11 +171,12 @@ pub extern "C" fn pld_submit(
 /// Errors besides: `PLD_ERR_UNSUPPORTED` in any other world, `PLD_ERR_INVALID_STATE` if the executable is not persistent,
 /// `PLD_ERR_DEVICE`.
 #[unsafe(no_mangle)]
-pub extern "C" fn pld_launch_on(x: Executable, args: Args, nargs: usize, native_stream: *mut c_void) -> pld_status_t {
+pub extern "C" fn pld_launch_on(x: Executable, args: Args, nargs: usize, native_stream: NativeStream) -> pld_status_t {
     guard::status(|| {
         let x = x.get("the executable")?;
         // SAFETY: a stream of the rank's card, the header demands.
-        x.logged(Arguments::with(args, nargs, |args| unsafe { x.executable.launch_on(args, native_stream) }))
+        let launch_on = |args: &[runtime::Arg<'_>], stream| unsafe { x.executable.launch_on(args, stream) };
+        x.logged(Arguments::with(args, nargs, |args| native_stream.with(|stream| launch_on(args, stream))))
     })
 }
 

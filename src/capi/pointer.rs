@@ -113,6 +113,18 @@ fn absent(what: &str, size: usize) -> Error {
     Error::invalid(format!("{what} is NULL, or its size {size} is impossible"))
 }
 
+/// A `void *`: a stream of the engine.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct NativeStream(*mut c_void);
+
+impl NativeStream {
+    /// Calls `act` with it.
+    pub(super) fn with<R>(self, act: impl FnOnce(*mut c_void) -> R) -> R {
+        act(self.0)
+    }
+}
+
 macro_rules! lists {
     ($($(#[$doc:meta])* $name:ident of $item:ty;)*) => {$(
         $(#[$doc])*

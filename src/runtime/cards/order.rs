@@ -208,9 +208,8 @@ mod tests {
         for later in 0..order.len() {
             for middle in (0..later).rev() {
                 if order[later][middle] {
-                    for earlier in 0..middle {
-                        order[later][earlier] |= order[middle][earlier];
-                    }
+                    let before = order[middle].clone();
+                    order[later].iter_mut().zip(before).for_each(|(later, middle)| *later |= middle);
                 }
             }
         }

@@ -130,8 +130,9 @@ fn killed_before_hccl(rank: &Rank) -> Result<String> {
     let (me, home) = (rank.rank(), rank.home().to_owned());
     let wait = move || {
         std::fs::write(home.join(format!("before hccl.{me}")), "").unwrap();
-        while me == 1 {
-            std::thread::sleep(Duration::from_millis(10));
+        if me == 1 {
+            // Until it is killed.
+            std::thread::sleep(pld_test_ranks::DEADLINE);
         }
     };
     let options = HcclOptions { devices: vec![me as i32], comms: Vec::new(), deadline: soon() };
