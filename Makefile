@@ -11,6 +11,8 @@ CARGO   ?= cargo
 JOBS    ?= 2
 BUILD   := target/cmake
 PREFIX  := $(CURDIR)/target/prefix
+# Simulated cards, made by tests/cann_sim/toolkit.sh.
+CARDS   := ASCEND_HOME_PATH=$(CURDIR)/target/cann_sim PLD_KERNEL_CACHE=$(CURDIR)/target/kernels
 CONSUME := -DCMAKE_PREFIX_PATH=$(PREFIX) -DCMAKE_BUILD_TYPE=Release
 RUSTDOC := --document-private-items -D warnings -A rustdoc::private_intra_doc_links
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
@@ -63,14 +65,13 @@ test-loom:
 
 # The C interface as a user meets it: against the installed package.
 test-c: package
+	tests/cann_sim/toolkit.sh target/cann_sim
 	cmake -S tests/c -B target/tests-c $(CONSUME) >/dev/null
 	cmake --build target/tests-c -j $(JOBS)
-	ctest --test-dir target/tests-c --output-on-failure
-	tests/cann_sim/toolkit.sh target/cann_sim
-	export ASCEND_HOME_PATH=$(CURDIR)/target/cann_sim PLD_KERNEL_CACHE=$(CURDIR)/target/kernels && \
-	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null && \
-	cmake --build target/examples -j $(JOBS) && \
-	ctest --test-dir target/examples --output-on-failure
+	$(CARDS) ctest --test-dir target/tests-c --output-on-failure
+	$(CARDS) cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
+	cmake --build target/examples -j $(JOBS)
+	$(CARDS) ctest --test-dir target/examples --output-on-failure
 
 # The C++ layer, likewise, with two compilers.
 test-cpp: package

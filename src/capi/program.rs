@@ -256,7 +256,7 @@ impl pld_expand_options_t {
             return Err(Error::invalid(format!("nranks is {}; 1 to {MAX_RANKS} are possible", self.nranks)));
         }
         let mapped = match self.transport {
-            0..=2 => true,
+            0..=3 => true,
             raw => return Err(Error::invalid(format!("transport {raw} is unknown"))),
         };
         Ok(Target {

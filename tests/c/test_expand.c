@@ -127,9 +127,9 @@ static void worlds_that_do_not_fit(void) {
   CHECK_STATUS(PLD_ERR_INVALID_ARGUMENT, pld_program_expand(p, &options, &out));
   CHECK_ERROR("nranks is 257");
   options.nranks = RANKS;
-  options.transport = 3;
+  options.transport = 77;
   CHECK_STATUS(PLD_ERR_INVALID_ARGUMENT, pld_program_expand(p, &options, &out));
-  CHECK_ERROR("transport 3 is unknown");
+  CHECK_ERROR("transport 77 is unknown");
   options.transport = PLD_TRANSPORT_SHM;
   options.struct_size = 2;
   CHECK_STATUS(PLD_ERR_INVALID_ARGUMENT, pld_program_expand(p, &options, &out));
