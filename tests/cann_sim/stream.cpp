@@ -1,6 +1,7 @@
 #include "stream.hpp"
 
 #include <chrono>
+#include <map>
 
 namespace cann_sim {
 namespace {
@@ -106,9 +107,23 @@ void Stream::stop() {
   changed_.wait(lock, [&] { return ended_; });
 }
 
+// The default stream of a context, from its first use to the end of the process.
+std::shared_ptr<Stream> default_stream(const std::shared_ptr<Context> &context) {
+  static std::mutex &mutex = *new std::mutex;
+  static auto &all = *new std::map<Context *, std::shared_ptr<Stream>>;
+  std::scoped_lock lock(mutex);
+  auto &stream = all[context.get()];
+  if (!stream) stream = Stream::start(context);
+  return stream;
+}
+
 int find_stream(aclrtStream handle, std::shared_ptr<Stream> &stream) {
   const auto context = current_context();
   if (!context) return RT_CONTEXT_NULL;
+  if (!handle) {
+    stream = default_stream(context);
+    return 0;
+  }
   stream = streams.find(handle);
   if (!stream) return RT_INVALID_HANDLE;
   if (&stream->context() == context.get()) return 0;

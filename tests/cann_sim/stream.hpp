@@ -47,7 +47,8 @@ class Stream {
   std::string why_;
 };
 
-// The stream of a handle, for work of the calling thread: the thread's context must be the stream's.
+// The stream of a handle, for work of the calling thread: the thread's context must be the stream's. Null is the default
+// stream of the context.
 int find_stream(aclrtStream handle, std::shared_ptr<Stream> &stream);
 
 }  // namespace cann_sim

@@ -249,7 +249,9 @@ fn build(name: &str, module: &Module, options: &Options) -> *mut c_void {
     std::fs::create_dir_all(&dir).expect("a directory for the kernels");
     let (source, library) = (dir.join(&module.file), dir.join("kernels.so"));
     std::fs::write(&source, &module.source).expect("the source can be written");
-    std::fs::write(dir.join(module.header.0), module.header.1).expect("the header can be written");
+    for (name, text) in module.headers {
+        std::fs::write(dir.join(name), text).expect("the header can be written");
+    }
     let generation = if options.target == Target::A5 { 5 } else { 2 };
     let output = Command::new("g++")
         .args(["-std=c++20", "-O1", "-shared", "-fPIC", "-fno-gnu-unique", "-D__CPU_SIM"])

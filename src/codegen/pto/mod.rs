@@ -96,16 +96,17 @@ pub struct Module {
     pub file: String,
     /// What is in it.
     pub source: String,
-    /// Name and contents of the header that it includes.
-    pub header: (&'static str, &'static str),
+    /// Names and contents of the headers that stand beside it.
+    pub headers: &'static [(&'static str, &'static str)],
     /// The functions.
     pub kernels: Vec<Kernel>,
     /// What reports name, by number.
     pub sites: Vec<Site>,
 }
 
-/// Name and contents of the header of every module.
-const HEADER: (&str, &str) = ("pld_kernel.hpp", include_str!("pld_kernel.hpp"));
+/// Names and contents of the headers of every module, of which the first includes the others.
+const HEADERS: &[(&str, &str)] =
+    &[("pld_kernel.hpp", include_str!("pld_kernel.hpp")), ("pld_scalar.hpp", include_str!("pld_scalar.hpp"))];
 
 /// Makes kernels of the tasks of a verified program without collectives.
 ///

@@ -17,7 +17,7 @@ use super::kernel::Body;
 use super::names::Names;
 use super::task::Param;
 use super::write::Writer;
-use super::{HEADER, Kernel, Module, Options, check_fences, fences};
+use super::{HEADERS, Kernel, Module, Options, check_fences, fences};
 
 /// A kernel that only has to be written down.
 pub struct Lowered {
@@ -67,7 +67,7 @@ impl<'p> Unit<'p> {
         Ok(Module {
             file: format!("{}.cpp", program.name),
             source: writer.finish(),
-            header: HEADER,
+            headers: HEADERS,
             kernels,
             sites: self.sites.finish(program, self.known),
         })

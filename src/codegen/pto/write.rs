@@ -7,7 +7,7 @@ use crate::ir::{DType, FaultKind, NotifyOp, Program, WaitCmp};
 use super::kernel::{Block, Body, Element, Expr, Fence, Operand, Pipe, Stmt, TileName, Type};
 use super::scalar::cpp_type;
 use super::task::Param;
-use super::{HEADER, Options};
+use super::{HEADERS, Options};
 
 /// Widest line of parameters.
 const LINE_WIDTH: usize = 120;
@@ -29,7 +29,7 @@ impl Writer {
             program.name,
             target.name(),
             if *checked { "" } else { ", unchecked" },
-            HEADER.0
+            HEADERS[0].0
         );
         Self { text, simulated: String::new(), checked: *checked }
     }

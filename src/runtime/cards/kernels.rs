@@ -71,7 +71,7 @@ impl Kernels {
         };
         let module = pto::emit(program, layout, &pto::Options { target, nranks: core.nranks, checked })?;
         let name = module.file.strip_suffix(".cpp").unwrap_or(&module.file);
-        let source = Source { name, text: &module.source, headers: &[module.header], architecture };
+        let source = Source { name, text: &module.source, headers: module.headers, architecture };
         let file = cards.compiler().build(&source)?;
         let domains = Domains::new(program, Some(core.nranks));
         let mut ranks = Vec::new();

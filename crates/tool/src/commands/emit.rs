@@ -68,18 +68,16 @@ impl Emit {
             _ => error.into(),
         })?;
         let module = &export.module;
-        let files = [
-            (module.file.as_str(), module.source.as_str()),
-            module.header,
-            ("manifest.json", &format!("{:#}\n", manifest(&export, &options))),
-            ("CMakeLists.txt", &build_file(module, options.target)),
-        ];
+        let (manifest, build) = (format!("{:#}\n", manifest(&export, &options)), build_file(module, options.target));
+        let mut files = vec![(module.file.as_str(), module.source.as_str())];
+        files.extend(module.headers);
+        files.extend([("manifest.json", manifest.as_str()), ("CMakeLists.txt", build.as_str())]);
         fs::create_dir_all(&self.output).map_err(|cause| Failure::file(&self.output, cause))?;
-        for (name, text) in files {
+        for &(name, text) in &files {
             let path = self.output.join(name);
             fs::write(&path, text).map_err(|cause| Failure::file(&path, cause))?;
         }
-        console::print(listed(&self.output, files.map(|(name, _)| name)))?;
+        console::print(listed(&self.output, files.iter().map(|(name, _)| *name)))?;
         Ok(Exit::Ok)
     }
 }

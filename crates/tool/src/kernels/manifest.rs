@@ -26,7 +26,7 @@ pub fn manifest(export: &Export, options: &Options) -> Value {
         "ranks": options.nranks,
         "checked": options.checked,
         "source": module.file,
-        "header": module.header.0,
+        "headers": module.headers.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         "window_bytes": layout.bytes,
         "windows": windows.collect::<Vec<_>>(),
         "domains": domains.ranks.values().collect::<Vec<_>>(),

@@ -16,9 +16,9 @@ fn kernels_and_all_that_stands_beside_them() {
     let example = examples().join("moe_dispatch_combine.pld");
     let text = fs::read_to_string(example).unwrap();
     let ran = finish(tool(["emit", "--target", "a2a3", "-n", "4", "-", "-o", kernels.to_str().unwrap()]), &text);
-    let names = ["moe_dispatch_combine.cpp", "pld_kernel.hpp", "manifest.json", "CMakeLists.txt"];
+    let names = ["moe_dispatch_combine.cpp", "pld_kernel.hpp", "pld_scalar.hpp", "manifest.json", "CMakeLists.txt"];
     assert_eq!(ran.ok(), names.map(|name| format!("{}\n", kernels.join(name).display())).concat());
-    let [source, header, manifest, build] = names.map(|name| fs::read_to_string(kernels.join(name)).unwrap());
+    let [source, header, _, manifest, build] = names.map(|name| fs::read_to_string(kernels.join(name)).unwrap());
     assert!(
         source.contains("extern \"C\" __global__ AICORE void moe_push(") && source.contains("(<stdin>:"),
         "{source}"
