@@ -92,7 +92,7 @@ pub struct pld_world_options_t {
     /// Messages up to this level are given to `log`.
     pub log_level: pld_log_level_t,
     /// How long joining, compiling, a wait or a launch may take before it ends with `PLD_ERR_TIMEOUT`, in
-    /// microseconds; default 30 seconds.
+    /// microseconds; default 30 seconds. Cards have at least 2 minutes to come up.
     pub timeout_us: u64,
     /// How ranks of `pld_world_join` find each other: `env:` (default) by the variables of the launcher, or
     /// `file:PATH`, a path that is the same on all ranks and new for each job.

@@ -119,7 +119,7 @@ impl World {
     pub fn create(nranks: u32, options: &WorldOptions) -> Result<Arc<World>> {
         check_size(nranks)?;
         let options = with_environment(options)?;
-        Self::start(Box::new(ThreadTransport::new(nranks)?), None, &options, deadline(options.timeout.max(BRING_UP)))
+        Self::start(Box::new(ThreadTransport::new(nranks)?), None, &options, deadline(options.timeout))
     }
 
     /// A world in which this process is one rank. Collective.
@@ -137,7 +137,7 @@ impl World {
         options: &WorldOptions,
         deadline: Instant,
     ) -> Result<Arc<World>> {
-        let transport = on_cards(transport, options, deadline)?;
+        let (transport, deadline) = on_cards(transport, options, deadline)?;
         let (nranks, cores) = (transport.nranks(), options.cores_per_rank);
         if !(1..=MAX_CORES).contains(&cores) {
             return Err(Error::invalid(format!("ranks of {cores} cores; 1 to {MAX_CORES} are possible")));
@@ -266,9 +266,14 @@ fn with_environment(options: &WorldOptions) -> Result<WorldOptions> {
     Ok(WorldOptions { chaos_seed, trace, ..options.clone() })
 }
 
-/// The same ranks as cards, if the options say so.
-fn on_cards(host: Box<dyn Transport>, options: &WorldOptions, deadline: Instant) -> Result<Box<dyn Transport>> {
-    let Some(cards) = &options.cards else { return Ok(host) };
+/// The same ranks as cards, if the options say so, and when to give up then.
+fn on_cards(
+    host: Box<dyn Transport>,
+    options: &WorldOptions,
+    before: Instant,
+) -> Result<(Box<dyn Transport>, Instant)> {
+    let Some(cards) = &options.cards else { return Ok((host, before)) };
+    let deadline = before.max(deadline(BRING_UP));
     let devices = match &cards.devices[..] {
         [] => host.local().map(|rank| rank as i32).collect(),
         devices => devices.to_vec(),
@@ -276,7 +281,7 @@ fn on_cards(host: Box<dyn Transport>, options: &WorldOptions, deadline: Instant)
     let comms = cards.comms.iter().map(|comm| comm.0).collect();
     // SAFETY: whoever made the communicators has promised it.
     let transport = unsafe { HcclTransport::new(host, &HcclOptions { devices, comms, deadline }) };
-    Ok(Box::new(transport?))
+    Ok((Box::new(transport?), deadline))
 }
 
 /// Whether whoever goes to sleep makes the fences of those that may wake it. Collective: only if all can.

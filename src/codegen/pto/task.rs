@@ -6,7 +6,6 @@ use crate::codegen::captures::{Capture, captures};
 use crate::codegen::versions::Version;
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, DType, Dim, Op, OpKind, Predicate, ScalarType, Task};
-
 use crate::passes::task_graph::aliases;
 
 use super::KernelParam;
