@@ -1485,7 +1485,7 @@ typedef struct pld_world_options_t {
   pld_log_level_t log_level;
   /**
    * How long joining, compiling, a wait or a launch may take before it ends with `PLD_ERR_TIMEOUT`, in
-   * microseconds; default 30 seconds.
+   * microseconds; default 30 seconds. Cards have at least 2 minutes to come up.
    */
   uint64_t timeout_us;
   /**
