@@ -71,8 +71,8 @@ int main(void) {
   compile_options.persistent = 1;
   check(pld_compile(program, world, &compile_options, &gather), "its kernels");
 
-  check(pld_resident_create(world, rank, PLD_DTYPE_F32, PLD_DIMS(1, D), 2, &x), "memory of the card");
-  check(pld_resident_create(world, rank, PLD_DTYPE_F32, PLD_DIMS(nranks, D), 2, &y), "memory of the card");
+  check(pld_resident_create(world, rank, PLD_DTYPE_F32, PLD_DIMS(1, D), &x), "memory of the card");
+  check(pld_resident_create(world, rank, PLD_DTYPE_F32, PLD_DIMS(nranks, D), &y), "memory of the card");
   for (i = 0; i < D; i++) row[i] = element(rank, i);
   check(pld_resident_copy_in(x, rank, row, sizeof row), "a copy to the card");
 

@@ -4,10 +4,10 @@
 
 static const char *const SUM =
     "program sum\n"
-    "entry e(x: tensor[8] i32 in, y: tensor[8] i32 out, data: window[world, 8] i32, arrived: window[1] i32, me: i32) {\n"
+    "entry e(x: tensor[1, 8] i32 in, y: tensor[8] i32 out, data: window[world, 8] i32, arrived: window[1] i32, me: i32) {\n"
     "  at e {\n"
     "    for peer in 0..world {\n"
-    "      put data[me, 0] @peer <- x[0] [1, 8]\n"
+    "      put data[me, 0] @peer <- x[0, 0] [1, 8]\n"
     "      notify arrived[0] @peer += 1\n"
     "    }\n"
     "    wait arrived[0] >= world\n"
@@ -18,7 +18,7 @@ static const char *const SUM =
     "    }\n"
     "  }\n"
     "}\n"
-    "host (xs: tensor[world, 8] i32 in, ys: tensor[world, 8] i32 out) {\n"
+    "host (xs: tensor[world, 1, 8] i32 in, ys: tensor[world, 8] i32 out) {\n"
     "  data_buf = alloc_window [world, 8] i32\n"
     "  arrived_buf = alloc_window [1] i32\n"
     "  ranks r in 0..world {\n"
@@ -56,7 +56,10 @@ static void test_without_cann(void) {
   CHECK_STATUS(PLD_ERR_UNAVAILABLE, create(PLD_TRANSPORT_HCCL, NULL, 0, &world));
   CHECK_ERROR("/nowhere");
   CHECK(world == NULL);
-  if (kept) setenv("ASCEND_HOME_PATH", kept, 1);
+  if (kept)
+    setenv("ASCEND_HOME_PATH", kept, 1);
+  else
+    unsetenv("ASCEND_HOME_PATH");
   free(kept);
 }
 
@@ -88,8 +91,8 @@ static void test_launch(void) {
   CHECK_OK(create(PLD_TRANSPORT_HCCL, devices, 2, &world));
   CHECK_OK(pld_program_parse(SUM, strlen(SUM), "sum.pld", test_print_diagnostic, NULL, &p));
   CHECK_OK(pld_compile(p, world, NULL, &x));
-  CHECK_OK(pld_resident_create_stacked(world, PLD_DTYPE_I32, PLD_DIMS(8), 1, &in));
-  CHECK_OK(pld_resident_create_stacked(world, PLD_DTYPE_I32, PLD_DIMS(8), 1, &out));
+  CHECK_OK(pld_resident_create_stacked(world, PLD_DTYPE_I32, PLD_DIMS(1, 8), &in));
+  CHECK_OK(pld_resident_create_stacked(world, PLD_DTYPE_I32, PLD_DIMS(8), &out));
   args[0] = pld_arg_resident(in);
   args[1] = pld_arg_resident(out);
   for (launch = 0; launch < 3; launch++) {
@@ -105,7 +108,7 @@ static void test_launch(void) {
   }
   args[0] = pld_arg_int(1);
   CHECK_STATUS(PLD_ERR_INVALID_ARGUMENT, pld_launch(x, args, 2));
-  args[0] = pld_arg_tensor(numbers, PLD_DTYPE_I32, PLD_DIMS(2, 8), 2);
+  args[0] = pld_arg_tensor(numbers, PLD_DTYPE_I32, PLD_DIMS(2, 1, 8));
   CHECK_STATUS(PLD_ERR_INVALID_ARGUMENT, pld_launch(x, args, 2));
   CHECK_ERROR("lie on 2 cards");
   pld_resident_destroy(in);
