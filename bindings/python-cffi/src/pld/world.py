@@ -35,13 +35,14 @@ class Cards:
 
 
 class World:
-    """A world whose ranks are threads of this process, or cards that it drives: one launch runs all of them, and takes tensors with the leading
-    rank axis. `World.join` makes one of processes instead. The environment is read here and never again.
+    """A world whose ranks are threads of this process, or cards that it drives: one launch runs all of them, and takes
+    tensors with the leading rank axis. `World.join` makes one of processes instead. The environment is read here and
+    never again.
 
     `timeout` is how long, in seconds, compiling, a wait or a launch may take. `wait` says how ranks wait for each other,
     `cores_per_rank` how many threads share a rank's tasks, `max_runs` how many submitted runs may not have ended.
-    `cards` makes them Ascend NPUs, whose memory tensors are then. `chaos_seed` other than 0 shakes the timing. `trace` is the file that all launches are traced to. `log` gets messages
-    up to `log_level`.
+    `cards` makes ranks Ascend NPUs, whose memory tensors are then. `chaos_seed` other than 0 shakes the timing. `trace`
+    is the file that all launches are traced to. `log` gets messages up to `log_level`.
 
     Any number of threads may use a world at once. `with pld.World(2) as world:` leaves it at the end of the block."""
 
