@@ -47,6 +47,9 @@ int main() {
   kept.reset();
   CHECK_STATUS(Status::ok, run(kept, 2));
   CHECK(test::shifted(out, 0, 3, kColumns, 2, 2) && kept.time(1).begin >= first.end);
+  // No stream of a card: there are none.
+  CHECK_THROWS(Status::unsupported, "no cards", kept.launch_on(nullptr, args));
+  CHECK_STATUS(Status::unsupported, kept.try_launch_on(nullptr, args[0], args[1], 2.0f));
   CHECK_THROWS(Status::invalid_state, "persistent", shift.reset());
   CHECK_THROWS(Status::invalid_state, "times", shift.time(0));
   CHECK_THROWS(Status::invalid_argument, "3", kept.time(3));
