@@ -43,7 +43,7 @@ pub struct Frame {
     pub args: *const u64,
     /// Memory for tiles, 64-byte aligned, [`super::Code::scratch_bytes`] long.
     pub scratch: *mut u8,
-    /// Where the rank is, for reports: generated code stores the number of each task's [`super::Site`] when it begins,
+    /// Where the rank is, for reports: generated code stores the number of each task's [`crate::codegen::sites::Site`] when it begins,
     /// relaxed.
     pub place: *const AtomicU64,
     /// Doorbells: at `bells + peer * BELL_STRIDE` lies a `u32` that is not 0 while `peer` sleeps. A notify that finds it
@@ -70,13 +70,13 @@ pub struct Frame {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The op: index of a [`super::Site`].
+    /// The op: index of a [`crate::codegen::sites::Site`].
     pub site: u32,
     /// A [`FaultKind`].
     pub kind: u32,
     /// The dimension, of those of the operand.
     pub dim: u32,
-    /// The tensor operand: index into [`super::Site::operands`].
+    /// The tensor operand: index into [`crate::codegen::sites::Site::operands`].
     pub operand: u32,
     /// The offsets of the region, or the one offending value first.
     pub offsets: [i64; MAX_RANK],
@@ -139,7 +139,7 @@ pub struct Hooks {
     ) -> i32,
     /// Holds the rank up for a while, or not. Only code that is [`super::Binding::shaken`] calls it.
     pub stop: unsafe extern "C" fn(frame: *mut Frame),
-    /// Records a [`Report`] of the op with this [`super::Site`]. Only code that is [`super::Binding::traced`] calls it.
+    /// Records a [`Report`] of the op with this [`crate::codegen::sites::Site`]. Only code that is [`super::Binding::traced`] calls it.
     pub record: unsafe extern "C" fn(frame: *mut Frame, report: u32, site: u32, peer: u32, value: u64),
 }
 
