@@ -3,6 +3,7 @@
 pub mod arguments;
 pub mod captures;
 pub mod cpu;
+pub mod index;
 pub mod pto;
 pub mod sites;
 pub mod versions;

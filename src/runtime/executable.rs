@@ -171,8 +171,7 @@ impl Executable {
             offloaded,
             fenced: core.fenced,
         };
-        let hooks = if offloaded { &hooks::HOOKS_OF_CARDS } else { &hooks::HOOKS };
-        let compiled = compile(&binding, hooks).and_then(|mut routine| {
+        let compiled = compile(&binding, &hooks::HOOKS).and_then(|mut routine| {
             let scratch: Result<_> = core.local.clone().map(|_| Aligned::new(routine.scratch_bytes, "tiles")).collect();
             let callbacks = callback::by_number(&routine.functions, &options.callbacks)?;
             let Routine { tasks, sites, .. } = &mut routine;

@@ -18,9 +18,6 @@ use crate::codegen::cpu::abi::{Exit, Frame, Hooks, Report, SUBMIT_FAILED, View};
 /// The hooks of every executable.
 pub(super) const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
 
-/// Those of executables whose tasks are kernels.
-pub(super) const HOOKS_OF_CARDS: Hooks = Hooks { submit: queue, drain: join, ..HOOKS };
-
 /// How long a task looks at its cell before it leaves the core to others.
 const GLANCES: u32 = 100;
 
@@ -141,26 +138,8 @@ unsafe extern "C" fn submit(
     regions: *const i64,
     deps: *const u64,
 ) -> u64 {
-    // SAFETY: generated code passes its frame on, and nobody else uses it meanwhile; `submission` demands the same.
-    let (context, frame, submission) = unsafe {
-        let context = context(frame);
-        (context, &mut *frame, submission(context, task, args, blocks, regions, deps))
-    };
-    guarded(context, SUBMIT_FAILED, || context.tasks().submit(context, frame, &submission))
-}
-
-/// What generated code submits.
-///
-/// # Safety
-/// The pointers are those that generated code passes for this task.
-unsafe fn submission<'a>(
-    context: &Context<'a>,
-    task: u32,
-    args: *const u64,
-    blocks: i64,
-    regions: *const i64,
-    deps: *const u64,
-) -> Submission<'a> {
+    // SAFETY: generated code passes its frame on, and nobody else uses it meanwhile.
+    let (context, frame) = unsafe { (context(frame), &mut *frame) };
     let code = &context.image.routine.tasks[task as usize];
     let words = code.accesses.iter().map(|access| 2 * access.ndims).sum();
     // SAFETY: generated code passes as many values as the task's description says.
@@ -172,35 +151,20 @@ unsafe fn submission<'a>(
         )
     };
     let first = context.tasks().choose(blocks.max(0) as usize) as i64;
-    Submission { task, code, args, blocks, first, regions, deps }
-}
-
-unsafe extern "C" fn queue(
-    frame: *mut Frame,
-    task: u32,
-    args: *const u64,
-    blocks: i64,
-    regions: *const i64,
-    deps: *const u64,
-) -> u64 {
-    // SAFETY: as in `submit`.
-    let (context, frame, submission) = unsafe {
-        let context = context(frame);
-        (context, &mut *frame, submission(context, task, args, blocks, regions, deps))
-    };
-    guarded(context, SUBMIT_FAILED, || context.queue().submit(context, frame, &submission))
-}
-
-unsafe extern "C" fn join(frame: *mut Frame) -> i32 {
-    // SAFETY: generated code passes its frame on.
-    let context = unsafe { context(frame) };
-    i32::from(!guarded(context, false, || context.queue().drain(context)))
+    let submission = Submission { task, code, args, blocks, first, regions, deps };
+    guarded(context, SUBMIT_FAILED, || match context.core.queue(context.rank) {
+        None => context.tasks().submit(context, frame, &submission),
+        Some(queue) => queue.submit(context, frame, &submission),
+    })
 }
 
 unsafe extern "C" fn drain(frame: *mut Frame) -> i32 {
     // SAFETY: generated code passes its frame on, and nobody else uses it meanwhile.
     let (context, frame) = unsafe { (context(frame), &mut *frame) };
-    i32::from(!guarded(context, false, || context.tasks().drain(context, frame)))
+    i32::from(!guarded(context, false, || match context.core.queue(context.rank) {
+        None => context.tasks().drain(context, frame),
+        Some(queue) => queue.drain(context),
+    }))
 }
 
 unsafe extern "C" fn callback(
@@ -278,10 +242,6 @@ impl<'a> Context<'a> {
         if let (Some(trace), Some(begun)) = (&self.core.trace, begun) {
             trace.record(self, Kind::Waited, site, 0, begun, cell);
         }
-    }
-
-    fn queue(&self) -> &super::cards::Queue {
-        self.core.queue(self.rank).expect("ranks of this world are cards")
     }
 
     fn tasks(&self) -> &super::tasks::Tasks {

@@ -6,73 +6,47 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value, types};
 use smallvec::SmallVec;
 
+use crate::codegen::index::{self, Indexing, Number};
 use crate::ir::builder::MAX_RANK;
-use crate::ir::{Extent, PeerRange, Scalar, Tensor};
-use crate::verify::range::Interval;
+use crate::ir::{Extent, PeerRange, Program, Scalar, Tensor};
+use crate::verify::range::{Interval, Ranges};
 
 use super::abi::{Exit, Fault, FaultKind, Frame};
 use super::function::{Function, PLAIN};
 use super::size::Size;
 
-/// An offset, extent, peer or array index, and what is known of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Index {
-    /// Its value.
-    pub size: Size,
-    /// The values that it can have.
-    pub range: Interval,
-    /// The extent that it is, if it is one.
-    pub extent: Option<Extent>,
-}
+pub type Index = index::Index<Size>;
+pub type Indices = index::Indices<Size>;
+pub type Peers = index::Peers<Size>;
 
-/// Indices, one a dimension.
-pub type Indices = SmallVec<[Index; 4]>;
+impl Indexing for Function<'_, '_> {
+    type Size = Size;
 
-/// Ranks of a domain, counted on from rank 0 behind the last.
-#[derive(Clone, Copy, Debug)]
-pub struct Peers {
-    /// The number of the first.
-    pub first: Size,
-    /// How many.
-    pub count: Size,
-}
+    fn program(&self) -> &Program {
+        self.program()
+    }
 
-impl Index {
-    /// The number zero.
-    pub const ZERO: Index = Index::number(0);
+    fn ranges(&self) -> &Ranges {
+        &self.unit.ranges
+    }
 
-    /// The number one.
-    pub const ONE: Index = Index::number(1);
+    fn size(&mut self, scalar: Scalar) -> Size {
+        self.size(scalar)
+    }
 
-    const fn number(value: i64) -> Self {
-        Self { size: Size::Const(value), range: Interval { min: value, max: value }, extent: None }
+    fn extent(&mut self, extent: Extent) -> Size {
+        self.extent(extent)
+    }
+
+    fn check_region(&mut self, operand: u32, tensor: Tensor, at: &[Index], extents: &[Index]) {
+        self.check_region(operand, tensor, at, extents);
     }
 }
 
 impl Function<'_, '_> {
-    /// An integer scalar, with what is known of it.
-    pub fn index(&mut self, scalar: Scalar) -> Index {
-        let size = self.size(scalar);
-        let range = size.constant().map_or_else(|| self.unit.ranges.of(scalar), Interval::point);
-        Index { size, range, extent: self.program().extent_of(scalar) }
-    }
-
-    pub fn indices(&mut self, scalars: &[Scalar]) -> Indices {
-        scalars.iter().map(|&s| self.index(s)).collect()
-    }
-
-    /// An extent, with what is known of it.
-    pub fn extent_index(&mut self, extent: Extent) -> Index {
-        Index { size: self.extent(extent), range: self.unit.ranges.of_extent(extent), extent: Some(extent) }
-    }
-
-    pub fn extent_indices(&mut self, shape: &[Extent]) -> Indices {
-        shape.iter().map(|&e| self.extent_index(e)).collect()
-    }
-
     /// Ends the launch unless the region `extents` at `at` lies in a tensor, the op's operand number `operand`. A region
     /// without elements may be anywhere.
-    pub fn check_region(&mut self, operand: usize, tensor: Tensor, at: &[Index], extents: &[Index]) {
+    pub fn check_region(&mut self, operand: u32, tensor: Tensor, at: &[Index], extents: &[Index]) {
         if !self.unit.binding.checked {
             return;
         }

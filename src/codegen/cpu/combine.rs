@@ -3,6 +3,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
+use crate::codegen::index::Indexing;
 use crate::error::Result;
 use crate::ir::{Combine, PeerRange, Region, Tensor};
 
@@ -25,7 +26,7 @@ impl Function<'_, '_> {
         let tensors = &self.program().tensors;
         let kernel = self.kernel(self.unit.kernels.combine(op, tensors[dst].dtype, tensors[src].dtype))?;
         let peers = self.peers(src, peers);
-        let (dst_at, src_at, shape) = self.region(dst, src, region);
+        let [dst_at, src_at, shape] = self.region(dst, src, region);
         let to = self.tensor_side(dst, None, &dst_at);
         let from = self.tensor_side(src, Some(Size::Const(0)), &src_at);
         let sources = self.stack_slot(size_of::<*const u8>() as i64 * self.nranks(src));

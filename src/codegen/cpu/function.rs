@@ -10,6 +10,7 @@ use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::FunctionBuilder;
 use smallvec::SmallVec;
 
+use crate::codegen::index::Number;
 use crate::error::Result;
 use crate::ir::op::TileOrScalar;
 use crate::ir::{Array, Block, Op, OpKind, Program, Scalar, Task, Tensor, Tile, Var};

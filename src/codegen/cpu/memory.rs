@@ -5,6 +5,7 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use half::{bf16, f16};
 
+use crate::codegen::index::Indexing;
 use crate::error::Result;
 use crate::ir::extent::ExtentData;
 use crate::ir::program::ScalarDef;
@@ -102,7 +103,7 @@ impl Function<'_, '_> {
     /// Address of one element of this rank's memory, or of `peer`'s.
     pub fn element(&mut self, tensor: Tensor, peer: Option<Size>, at: &[Scalar]) -> Value {
         let at = self.indices(at);
-        let ones: Indices = at.iter().map(|_| Index::ONE).collect();
+        let ones: Indices = at.iter().map(|_| Index::number(1)).collect();
         self.check_region(0, tensor, &at, &ones);
         let at: Sizes = at.iter().map(|i| i.size).collect();
         self.address(tensor, peer, &at)

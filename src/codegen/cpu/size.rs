@@ -5,6 +5,7 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use smallvec::SmallVec;
 
+use crate::codegen::index::Number;
 use crate::ir::extent::ExtentData;
 use crate::ir::{BinaryOp, Extent, Scalar, Tensor};
 
@@ -24,12 +25,18 @@ pub enum Size {
 /// Sizes, one a dimension.
 pub type Sizes = SmallVec<[Size; 4]>;
 
-impl Size {
-    pub fn constant(self) -> Option<i64> {
-        match self {
+impl Number for Size {
+    fn constant(&self) -> Option<i64> {
+        match *self {
             Size::Const(value) => Some(value),
             Size::Value(_) => None,
         }
+    }
+}
+
+impl From<i64> for Size {
+    fn from(value: i64) -> Self {
+        Size::Const(value)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
+use crate::codegen::index::Indexing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::{Atomic, DType, Op, OpKind, ReduceAxis, ReduceOp, Scalar, Tensor, Tile, TileOp};
 

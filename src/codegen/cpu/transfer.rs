@@ -6,6 +6,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use smallvec::SmallVec;
 
+use crate::codegen::index::{Indexing, Number};
 use crate::error::Result;
 use crate::ir::{Atomic, DType, Region, Scalar, Tensor, Tile};
 
@@ -80,7 +81,7 @@ impl Function<'_, '_> {
         region: Option<&Region>,
         atomic: Atomic,
     ) -> Result<()> {
-        let (dst_at, src_at, shape) = self.region(dst, src, region);
+        let [dst_at, src_at, shape] = self.region(dst, src, region);
         let mode = Mode { dtype: self.program().tensors[dst].dtype, atomic, peer: dst_peer };
         let to = self.tensor_side(dst, dst_peer, &dst_at);
         let from = self.tensor_side(src, src_peer, &src_at);
@@ -95,21 +96,6 @@ impl Function<'_, '_> {
         self.b.ins().jump(after, &[]);
         self.b.switch_to_block(after);
         Ok(())
-    }
-
-    /// Where a region begins in both tensors, and its extents; the launch ends unless it lies in both.
-    pub fn region(&mut self, dst: Tensor, src: Tensor, region: Option<&Region>) -> (Indices, Indices, Indices) {
-        let (dst_at, src_at, shape) = match region {
-            Some(region) => (self.indices(&region.dst), self.indices(&region.src), self.indices(&region.shape)),
-            None => {
-                let shape = self.extent_indices(&self.program().tensors[dst].shape);
-                let origin: Indices = shape.iter().map(|_| Index::ZERO).collect();
-                (origin.clone(), origin, shape)
-            }
-        };
-        self.check_region(0, dst, &dst_at, &shape);
-        self.check_region(1, src, &src_at, &shape);
-        (dst_at, src_at, shape)
     }
 
     /// A rank may copy a region of its own window to where it already is, which kernels do not allow.

@@ -1,5 +1,6 @@
 //! Combination of a region of a window over several ranks.
 
+use crate::codegen::index::{Indexing, Number};
 use crate::error::Result;
 use crate::ir::{Combine, DType, PeerRange, Region, Tensor, TileOp};
 
@@ -44,7 +45,7 @@ impl Function<'_, '_> {
             Combine::Min => TileOp::Min,
         };
         let peers = self.peers(src, peers);
-        let (dst_at, src_at, shape) = self.region(dst, src, region);
+        let [dst_at, src_at, shape] = self.region(dst, src, region);
         let to = self.part(dst, None, &dst_at);
         let from = self.part(src, None, &src_at);
         let axes = self.axes([&to.side, &from.side], &shape, false);

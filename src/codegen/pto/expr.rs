@@ -5,6 +5,7 @@ use std::fmt::Display;
 use smallvec::SmallVec;
 
 use super::kernel::{Expr, Type};
+use crate::codegen::index::Number;
 use crate::ir::ScalarType;
 
 /// An integer.
@@ -105,20 +106,27 @@ impl Type {
     }
 }
 
+impl Number for Size {
+    fn constant(&self) -> Option<i64> {
+        match self {
+            Size::Const(value) => Some(*value),
+            Size::Value { .. } => None,
+        }
+    }
+}
+
+impl From<i64> for Size {
+    fn from(value: i64) -> Self {
+        Size::Const(value)
+    }
+}
+
 impl Size {
     /// A value of 64 bits.
     pub fn wide(expr: Expr) -> Self {
         match expr.as_number() {
             Some(value) => Size::Const(value),
             None => Size::Value { expr, is_narrow: false },
-        }
-    }
-
-    /// The number, if it is known when compiling.
-    pub fn constant(&self) -> Option<i64> {
-        match self {
-            Size::Const(value) => Some(*value),
-            Size::Value { .. } => None,
         }
     }
 

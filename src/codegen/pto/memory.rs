@@ -1,6 +1,7 @@
 //! Where tensors lie, and single elements of them.
 
 use crate::codegen::arguments::Argument;
+use crate::codegen::index::Indexing;
 use crate::error::Result;
 use crate::ir::extent::ExtentData;
 use crate::ir::program::TensorDef;
@@ -136,7 +137,7 @@ impl Function<'_, '_> {
     /// One element of this rank's memory, or of `peer`'s.
     pub fn element(&mut self, tensor: Tensor, peer: Option<&Size>, at: &[Scalar]) -> Element {
         let at = self.indices(at);
-        let ones: Indices = at.iter().map(|_| Index::ONE).collect();
+        let ones: Indices = at.iter().map(|_| Index::number(1)).collect();
         self.check_region(0, tensor, &at, &ones);
         let at: Sizes = at.into_iter().map(|index| index.size).collect();
         let (base, index) = self.place(tensor, peer, &at);

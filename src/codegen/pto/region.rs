@@ -2,8 +2,9 @@
 
 use smallvec::SmallVec;
 
+use crate::codegen::index::Indexing;
 use crate::error::Result;
-use crate::ir::{DType, Region, Tensor};
+use crate::ir::{DType, Tensor};
 
 use super::bounds::{Index, Indices};
 use super::expr::{Size, Sizes};
@@ -46,21 +47,6 @@ pub struct Axis {
 pub type Axes = SmallVec<[Axis; 4]>;
 
 impl Function<'_, '_> {
-    /// Where a region begins in both tensors, and its extents; the launch ends unless it lies in both.
-    pub fn region(&mut self, dst: Tensor, src: Tensor, region: Option<&Region>) -> (Indices, Indices, Indices) {
-        let (dst_at, src_at, shape) = match region {
-            Some(region) => (self.indices(&region.dst), self.indices(&region.src), self.indices(&region.shape)),
-            None => {
-                let shape = self.extent_indices(&self.program().tensors[dst].shape);
-                let origin: Indices = shape.iter().map(|_| Index::ZERO).collect();
-                (origin.clone(), origin, shape)
-            }
-        };
-        self.check_region(0, dst, &dst_at, &shape);
-        self.check_region(1, src, &src_at, &shape);
-        (dst_at, src_at, shape)
-    }
-
     /// The part of a tensor that begins at `at`; of `peer`'s copy, or of this rank's.
     pub fn part(&mut self, tensor: Tensor, peer: Option<&Size>, at: &[Index]) -> Part {
         let program = self.program();

@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 
 use crate::codegen::arguments::Argument;
+use crate::codegen::index::Number;
 use crate::ir::extent::ExtentData;
 use crate::ir::op::Expr as Formula;
 use crate::ir::program::ScalarDef;

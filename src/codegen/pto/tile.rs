@@ -1,5 +1,6 @@
 //! Tiles: on-chip memory that instructions work on.
 
+use crate::codegen::index::Indexing;
 use crate::error::Result;
 use crate::ir::{Atomic, DType, FaultKind, ReduceAxis, ReduceOp, Scalar, Tensor, Tile, TileOp};
 

@@ -1,5 +1,6 @@
 //! Regions between the memories of ranks, through tiles.
 
+use crate::codegen::index::Indexing;
 use crate::error::Result;
 use crate::ir::op::Staging;
 use crate::ir::{Atomic, DType, Region, Scalar, Tensor};
@@ -52,7 +53,7 @@ impl Function<'_, '_> {
         if atomic == Atomic::Add {
             self.check_atomic_add(dtype)?;
         }
-        let (dst_at, src_at, shape) = self.region(dst, src, region);
+        let [dst_at, src_at, shape] = self.region(dst, src, region);
         let to = self.part(dst, dst_peer.as_ref(), &dst_at);
         let from = self.part(src, src_peer.as_ref(), &src_at);
         let is_staged = staging.chunk_rows > 0 || staging.chunk_cols > 0;
