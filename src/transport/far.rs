@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
@@ -135,7 +135,7 @@ pub struct Accumulator {
 
 /// Transfers whose near memory is in use.
 #[derive(Debug, Default)]
-pub struct Pending(AtomicU64);
+pub struct Pending(AtomicI32);
 
 impl Pending {
     /// One more.
@@ -154,8 +154,8 @@ impl Pending {
     }
 
     /// Where the number is.
-    pub fn as_ptr(&self) -> *const u64 {
-        self.0.as_ptr()
+    pub fn as_ptr(&self) -> *const AtomicI32 {
+        &raw const self.0
     }
 }
 
