@@ -57,12 +57,24 @@ pub trait Listener: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
     /// The process of a rank has announced something.
-    Said { rank: u32, body: Vec<u8> },
+    Said {
+        /// The rank.
+        rank: u32,
+        /// What was announced.
+        body: Vec<u8>,
+    },
     /// A rank has left the world, having said so.
-    Left { rank: u32 },
-    /// A rank is lost: a text of the kind "rank 2 died: ..." says why. Also announced by a single process's view in one
-    /// order for all.
-    Lost { rank: u32, why: String },
+    Left {
+        /// The rank.
+        rank: u32,
+    },
+    /// A rank is lost.
+    Lost {
+        /// The rank.
+        rank: u32,
+        /// A sentence: `rank 2 died: its process ended without leaving the world`.
+        why: String,
+    },
 }
 
 /// Symmetric memory at far ranks. Transfers move rows; `near` memory is this process's, `offset` counts from the
@@ -101,6 +113,9 @@ pub trait FarMemory: Send + Sync + fmt::Debug {
     /// whatever far rank, has been executed. Changes of one cell keep their order. Does not wait.
     fn change(&self, rank: u32, offset: u64, change: Change);
 }
+
+/// A put of so many bytes or fewer has read its near memory when it returns.
+pub const COPIED: usize = 256;
 
 /// Rows of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ pub mod join;
 pub mod shm;
 mod space;
 pub mod thread;
-mod wire;
+pub(crate) mod wire;
 
 use std::ops::Range;
 use std::sync::Arc;

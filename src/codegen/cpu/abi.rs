@@ -143,9 +143,19 @@ pub struct Hooks {
         block: i64,
         blocks: i64,
     ) -> i32,
+    /// What it calls for peers whose windows are not mapped.
+    pub far: FarHooks,
+    /// Holds the rank up for a while, or not. Only code that is [`super::Binding::shaken`] calls it.
+    pub stop: unsafe extern "C" fn(frame: *mut Frame),
+    /// Records a [`Report`] of the op with this [`crate::codegen::sites::Site`]. Only code that is [`super::Binding::traced`] calls it.
+    pub record: unsafe extern "C" fn(frame: *mut Frame, report: u32, site: u32, peer: u32, value: u64),
+}
+
+/// Functions of the runtime for far peers. Each returns 0, or other than 0 if the launch has failed.
+#[derive(Clone, Copy, Debug)]
+pub struct FarHooks {
     /// Begins a transfer of `rows` of `bytes` with a far peer: a [`Transfer`], [`Transfer::Accumulate`] plus the number of
-    /// the [`crate::ir::DType`]. `far` is where the peer's windows would be. 0, or other than 0 if the launch has failed.
-    #[expect(clippy::type_complexity, reason = "a function has parameters")]
+    /// the [`crate::ir::DType`]. `far` is where the peer's windows would be.
     pub transfer: unsafe extern "C" fn(
         frame: *mut Frame,
         kind: u32,
@@ -158,7 +168,7 @@ pub struct Hooks {
         bytes: usize,
         site: u32,
     ) -> i32,
-    /// Changes a cell of a far peer, `add` other than 0 to add to it, behind all that this rank has written. 0 likewise.
+    /// Changes a cell of a far peer, `add` other than 0 to add to it, behind all that this rank has written.
     pub signal: unsafe extern "C" fn(
         frame: *mut Frame,
         peer: u32,
@@ -167,16 +177,42 @@ pub struct Hooks {
         add: u32,
         site: u32,
     ) -> i32,
-    /// Returns when no transfer of the task is under way. 0 likewise.
+    /// Returns when no transfer of the task is under way.
     pub settle: unsafe extern "C" fn(frame: *mut Frame, site: u32) -> i32,
-    /// Returns when all that this rank has written to far peers is there. 0 likewise.
+    /// Returns when all that this rank has written to far peers is there.
     pub order: unsafe extern "C" fn(frame: *mut Frame, site: u32) -> i32,
-    /// Combines regions of which some lie at far peers. 0 likewise.
+    /// Combines regions of which some lie at far peers.
     pub combine: unsafe extern "C" fn(frame: *mut Frame, job: *const Combination, site: u32) -> i32,
-    /// Holds the rank up for a while, or not. Only code that is [`super::Binding::shaken`] calls it.
-    pub stop: unsafe extern "C" fn(frame: *mut Frame),
-    /// Records a [`Report`] of the op with this [`crate::codegen::sites::Site`]. Only code that is [`super::Binding::traced`] calls it.
-    pub record: unsafe extern "C" fn(frame: *mut Frame, report: u32, site: u32, peer: u32, value: u64),
+}
+
+impl FarHooks {
+    /// Where no peer is far.
+    pub const NONE: FarHooks = {
+        unsafe extern "C" fn transfer(
+            _: *mut Frame,
+            _: u32,
+            _: u32,
+            _: *mut u8,
+            _: *mut u8,
+            _: usize,
+            _: usize,
+            _: usize,
+            _: usize,
+            _: u32,
+        ) -> i32 {
+            1
+        }
+        unsafe extern "C" fn signal(_: *mut Frame, _: u32, _: *const AtomicI32, _: i32, _: u32, _: u32) -> i32 {
+            1
+        }
+        unsafe extern "C" fn site(_: *mut Frame, _: u32) -> i32 {
+            1
+        }
+        unsafe extern "C" fn combine(_: *mut Frame, _: *const Combination, _: u32) -> i32 {
+            1
+        }
+        FarHooks { transfer, signal, settle: site, order: site, combine }
+    };
 }
 
 /// What happens between a far peer and memory of this process.

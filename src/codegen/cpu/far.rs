@@ -152,7 +152,7 @@ impl Function<'_, '_> {
             let site = f.site();
             let site = f.b.ins().iconst(types::I32, i64::from(site));
             let args = [f.frame, kind, peer, far, near, far_stride, near_stride, count, bytes, site];
-            f.call_hook(f.unit.hooks.transfer as *const u8, &args);
+            f.call_hook(f.unit.hooks.far.transfer as *const u8, &args);
             Ok(())
         })?;
         self.settled = false;
@@ -166,7 +166,7 @@ impl Function<'_, '_> {
         let add = self.b.ins().iconst(types::I32, i64::from(op == NotifyOp::Add));
         let site = self.site();
         let site = self.b.ins().iconst(types::I32, i64::from(site));
-        self.call_hook(self.unit.hooks.signal as *const u8, &[self.frame, peer, cell, value, add, site]);
+        self.call_hook(self.unit.hooks.far.signal as *const u8, &[self.frame, peer, cell, value, add, site]);
     }
 
     /// Combines regions of several peers, some of which are far; `from` is where rank 0's would be.
@@ -208,7 +208,7 @@ impl Function<'_, '_> {
             }
             let site = f.site();
             let site = f.b.ins().iconst(types::I32, i64::from(site));
-            f.call_hook(f.unit.hooks.combine as *const u8, &[f.frame, job, site]);
+            f.call_hook(f.unit.hooks.far.combine as *const u8, &[f.frame, job, site]);
             Ok(())
         })
     }
@@ -258,7 +258,7 @@ impl Function<'_, '_> {
         self.b.switch_to_block(block);
         let site = self.site();
         let site = self.b.ins().iconst(types::I32, i64::from(site));
-        self.call_hook(self.unit.hooks.settle as *const u8, &[self.frame, site]);
+        self.call_hook(self.unit.hooks.far.settle as *const u8, &[self.frame, site]);
         self.b.ins().jump(on, &[]);
         self.b.switch_to_block(on);
         self.settled = true;
@@ -269,7 +269,7 @@ impl Function<'_, '_> {
         if self.unit.has_far() {
             let site = self.site();
             let site = self.b.ins().iconst(types::I32, i64::from(site));
-            self.call_hook(self.unit.hooks.order as *const u8, &[self.frame, site]);
+            self.call_hook(self.unit.hooks.far.order as *const u8, &[self.frame, site]);
         }
     }
 

@@ -21,14 +21,7 @@ impl Function<'_, '_> {
     /// A waiter announces its sleep and then looks at the cell once more; here the cell changes and then the
     /// announcement is looked at. With a fence between the two steps on both sides, one of the two sees the other. The
     /// waiter makes both fences if it can.
-    pub fn notify(
-        &mut self,
-        window: Tensor,
-        peer: Scalar,
-        at: &[Scalar],
-        value: Scalar,
-        op: NotifyOp,
-    ) -> Result<()> {
+    pub fn notify(&mut self, window: Tensor, peer: Scalar, at: &[Scalar], value: Scalar, op: NotifyOp) -> Result<()> {
         let peer = self.peer(window, peer);
         let cell = self.element(window, Some(peer), at);
         self.report_notify(peer, cell);

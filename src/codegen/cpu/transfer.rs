@@ -182,9 +182,7 @@ impl Function<'_, '_> {
             [step] => {
                 Rows { row: plan.row, count: step.count, dst_stride: step.dst_stride, src_stride: step.src_stride }
             }
-            _ => {
-                Rows { row: plan.row, count: Size::Const(1), dst_stride: Size::Const(0), src_stride: Size::Const(0) }
-            }
+            _ => Rows { row: plan.row, count: Size::Const(1), dst_stride: Size::Const(0), src_stride: Size::Const(0) },
         };
         self.step_through(dst.address, src.address, outer, &mut |f, dst, src| rows(f, dst, src, all))
     }
