@@ -10,10 +10,13 @@
 
 pub mod far;
 pub mod hccl;
+mod hello;
 pub mod join;
+mod launcher;
 pub mod shm;
 mod space;
 pub mod thread;
+mod waiting;
 mod wire;
 
 use std::ops::Range;

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use rustix::process::geteuid;
 
-use super::launcher::{directory, socket_name};
+use super::names::{directory, socket_name};
 use super::place::Place;
 use crate::environment;
 use crate::error::{Error, ErrorKind, Result};

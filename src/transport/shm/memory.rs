@@ -8,12 +8,12 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_sea
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 
-use super::channel::Operation;
 use super::liveness::Roster;
 use super::star::{Part, Star};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Memory;
 use crate::transport::space::{self, Limit, Scope};
+use crate::transport::waiting::Operation;
 use crate::transport::wire::{Put, Reader};
 
 /// Mappings up to this size are faulted in when they are made, so that first launches run at full speed.

@@ -4,9 +4,9 @@
 mod badge;
 mod bootstrap;
 mod channel;
-mod launcher;
 mod liveness;
 mod memory;
+mod names;
 mod place;
 mod star;
 
@@ -14,12 +14,13 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use self::bootstrap::Hello;
-use self::channel::Operation;
 use self::liveness::Roster;
 use self::place::Place;
 use self::star::{Part, Star};
+use super::hello::Hello;
 use super::join::{Bootstrap, JoinOptions};
+use super::launcher::{self, Environment};
+use super::waiting::Operation;
 use super::{MAX_MESSAGE, MAX_RANKS, Memory, Transport};
 use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
@@ -42,12 +43,15 @@ impl ShmTransport {
     pub fn join(options: &JoinOptions) -> Result<Self> {
         let (place, rank, nranks, hint) = match &options.bootstrap {
             Bootstrap::Env => {
-                let env: launcher::Environment<'_> = &environment::read;
+                let env: Environment<'_> = &environment::read;
                 let assignment = launcher::assignment(env, options.rank, options.nranks)?;
+                if let Some(elsewhere) = assignment.elsewhere {
+                    return Err(Error::new(ErrorKind::Unsupported, format!("{elsewhere}; shm is for one host")));
+                }
                 let nranks = in_range(assignment.nranks)?;
                 let place = || {
-                    let name = launcher::socket_name(&assignment.job, nranks);
-                    Place::private(&launcher::directory(env), name.as_ref())
+                    let name = names::socket_name(&assignment.job, nranks);
+                    Place::private(&names::directory(env), name.as_ref())
                 };
                 let hint = if assignment.by_ancestor {
                     "; without a launcher, ranks of a job need the same PLD_JOB"
@@ -73,7 +77,13 @@ impl ShmTransport {
         if nranks == 1 && rank != 0 {
             return Err(Error::new(ErrorKind::Mismatch, format!("rank {rank} is outside a world of 1 rank")));
         }
-        let me = Hello { rank, nranks, process: std::process::id(), agreement: options.agreement.clone() };
+        let me = Hello {
+            rank,
+            nranks,
+            process: std::process::id(),
+            host: environment::HOST.read().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            agreement: options.agreement.clone(),
+        };
         let (star, roster) = bootstrap::meet(place.as_ref(), &me, hint, options.deadline)?;
         Ok(Self { rank, nranks, star: Mutex::new(star), roster })
     }
@@ -82,7 +92,7 @@ impl ShmTransport {
 /// An error if no world of processes can be made here.
 pub fn check_available() -> Result<()> {
     memory::check_available()?;
-    place::check_directory(&launcher::directory(&environment::read))
+    place::check_directory(&names::directory(&environment::read))
 }
 
 fn explicit(options: &JoinOptions) -> Result<(u32, u32)> {
