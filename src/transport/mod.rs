@@ -8,9 +8,11 @@
 //! or with an error on every rank that is still there, with the same text. After an error that is not about a lost
 //! rank the transport can go on: the failed call counts as done, and a rank that comes to it later gets its error too.
 
+pub(crate) mod background;
 pub mod far;
 pub mod hccl;
 mod hello;
+mod hosts;
 pub mod join;
 mod launcher;
 pub mod shm;
