@@ -30,6 +30,6 @@ impl Join for Rank {
             agreement: b"test".to_vec(),
             ..JoinOptions::new(bootstrap, Instant::now() + DEADLINE / 2)
         };
-        World::join(&meet, options)
+        World::join(meet, options)
     }
 }
