@@ -13,6 +13,7 @@ pub mod hccl;
 pub mod shm;
 mod space;
 pub mod thread;
+pub mod ucx;
 mod wire;
 
 use std::ops::Range;
