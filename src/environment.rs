@@ -102,6 +102,13 @@ pub const KERNEL_CACHE: Variable = Variable {
     meaning: "directory of built kernels",
 };
 
+/// Names a UCX.
+pub const UCX: Variable = Variable {
+    name: "PLD_UCX",
+    default: "what the dynamic linker finds",
+    meaning: "directory of OpenUCX's libraries, libucp.so.0 and others",
+};
+
 /// All of them.
 pub const VARIABLES: &[Variable] =
-    &[RANK, WORLD_SIZE, JOB, DIR, HOST, ADDRESS, SECRET, SECRET_FILE, CHAOS, TRACE, CCEC, KERNEL_CACHE];
+    &[RANK, WORLD_SIZE, JOB, DIR, HOST, ADDRESS, SECRET, SECRET_FILE, CHAOS, TRACE, CCEC, KERNEL_CACHE, UCX];

@@ -18,6 +18,7 @@ mod launcher;
 pub mod shm;
 mod space;
 pub mod thread;
+pub mod ucx;
 mod waiting;
 pub(crate) mod wire;
 

@@ -1,0 +1,3 @@
+//! Ranks on several hosts, which reach each other by OpenUCX.
+
+pub mod network;
