@@ -12,6 +12,7 @@ mod link;
 mod secret;
 mod star;
 mod state;
+pub mod through;
 
 use std::io::ErrorKind as Io;
 use std::net::TcpListener;
@@ -25,6 +26,9 @@ pub use self::star::Star;
 use self::state::Ends;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::hello::Hello;
+
+/// Largest world.
+pub const MAX_RANKS: u32 = 256;
 
 /// Who finds a port in use looks for so long who uses it.
 const LOOK: Duration = Duration::from_secs(1);

@@ -39,7 +39,19 @@ struct Shared {
     changed: Condvar,
     /// Wakes the thread.
     bell: OwnedFd,
+    rank: u32,
     silence: Duration,
+}
+
+/// Says to all that a rank is lost.
+pub struct Voice(Arc<Shared>);
+
+impl Voice {
+    /// This process has lost `rank`.
+    pub fn miss(&self, rank: u32, why: String) {
+        self.0.lock().submit(Frame::Missing { rank, why });
+        self.0.ring();
+    }
 }
 
 impl Star {
@@ -50,10 +62,15 @@ impl Star {
         let silence = welcome.silence;
         let mut state = State::new(rank, welcome.hellos.len() as u32, silence, ends);
         frames.into_iter().for_each(|frame| state.hear(frame));
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), bell, silence });
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), bell, rank, silence });
         let served = shared.clone();
         let thread = Some(background::spawn(format!("pld-star-{rank}"), move || served.serve())?);
         Ok(Self { shared, welcome, turn: Mutex::new(()), thread, owner: getpid() })
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> u32 {
+        self.shared.rank
     }
 
     /// What all ranks have said of themselves, by rank.
@@ -126,10 +143,9 @@ impl Star {
         Ok(())
     }
 
-    /// This process has lost `rank`: all processes hear that it is lost.
-    pub fn miss(&self, rank: u32, why: String) {
-        self.shared.lock().submit(Frame::Missing { rank, why });
-        self.shared.ring();
+    /// Says what this process has lost.
+    pub fn voice(&self) -> Voice {
+        Voice(Arc::clone(&self.shared))
     }
 
     /// A rank that was lost.
@@ -187,6 +203,9 @@ impl Drop for Star {
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
             let _ = thread.join();
         }
+        // It may know somebody who knows the star's voice.
+        let listener = self.shared.lock().listener.take();
+        drop(listener);
     }
 }
 

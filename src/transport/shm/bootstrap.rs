@@ -19,9 +19,9 @@ use crate::transport::wire::decode_error;
 
 const JOIN: Operation = Operation::Join;
 
-/// Makes a world: connections and roster. Collective. `place` is needed by worlds of more than one rank; `hint` says
+/// Makes a world: connections, roster, and what the ranks have said of themselves. Collective. `place` is needed by worlds of more than one rank; `hint` says
 /// what may be wrong if a rank does not come.
-pub fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) -> Result<(Star, Roster)> {
+pub fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) -> Result<(Star, Roster, Vec<Hello>)> {
     let beacon = Beacon::new()?;
     let joined = match place {
         Some(place) => join(place, me, &beacon, deadline),
@@ -34,10 +34,12 @@ pub fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) ->
         _ => error,
     })?;
     // Whoever could not take the descriptors says so now, and nobody has a world.
-    let roster = roster(me.rank, parts, beacon);
-    let mine = roster.as_ref().map(|_| Part { body: &[], fd: None }).map_err(Error::clone);
-    star.gather(JOIN, mine, roster.as_ref().ok(), deadline.max(Instant::now() + GRACE))?;
-    Ok((star, roster?))
+    let met = roster(me.rank, parts, beacon);
+    let mine = met.as_ref().map(|_| Part { body: &[], fd: None }).map_err(Error::clone);
+    let roster = met.as_ref().map(|(roster, _)| roster).ok();
+    star.gather(JOIN, mine, roster, deadline.max(Instant::now() + GRACE))?;
+    let (roster, hellos) = met?;
+    Ok((star, roster, hellos))
 }
 
 fn join(place: &Place, me: &Hello, beacon: &Beacon, deadline: Instant) -> Result<(Star, Parts)> {
@@ -68,12 +70,13 @@ fn parts(me: &Hello, beacon: &Beacon, others: Vec<(Hello, OwnedFd)>) -> Result<P
     Ok(Parts { bodies: hellos.iter().map(Hello::encode).collect(), fds: Ok(fds) })
 }
 
-fn roster(rank: u32, parts: Parts, beacon: Beacon) -> Result<Roster> {
+fn roster(rank: u32, parts: Parts, beacon: Beacon) -> Result<(Roster, Vec<Hello>)> {
     let hellos = parts.bodies.iter().map(|body| Hello::decode(body)).collect::<Result<Vec<_>>>()?;
     let mut lights = parts.fds?;
     let left = lights.pop().filter(|_| lights.len() == hellos.len());
     let left = left.ok_or_else(|| Error::new(ErrorKind::Mismatch, "rank 0 has sent too few file descriptors"))?;
-    Roster::new(rank, lights, hellos.iter().map(|hello| hello.process).collect(), left, beacon)
+    let processes = hellos.iter().map(|hello| hello.process).collect();
+    Ok((Roster::new(rank, lights, processes, left, beacon)?, hellos))
 }
 
 /// A listening socket; `None` if somebody has one at this place.

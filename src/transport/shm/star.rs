@@ -121,7 +121,9 @@ impl Call<'_> {
     }
 
     fn timeout(&self, missing: &[u32]) -> Error {
-        timeout(missing, self.operation, self.deadline - self.begin)
+        let name = |rank: &u32| self.roster.map_or(*rank, |roster| roster.name(*rank));
+        let missing = missing.iter().map(name).collect::<Vec<_>>();
+        timeout(&missing, self.operation, self.deadline - self.begin)
     }
 
     /// Why the collective fails now that `rank` is gone: if it left, perhaps because another one was lost.
