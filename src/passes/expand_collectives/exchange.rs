@@ -5,6 +5,7 @@ use smallvec::smallvec;
 use super::algorithms::round_up;
 use super::channels::{Channels, LINE};
 use super::hierarchy::Place;
+use super::levels::Levels;
 use super::meeting::{CLOSINGS, Counter, FULL_TURNS, TURNS, Turn};
 use super::{Call, Target};
 use crate::ir::extent::Known;
@@ -88,10 +89,12 @@ impl<'b> Exchange<'b> {
         };
         let place = call.levels.map(|levels| Place::new(b, me, levels));
         let turns = Counter::read(b, cells, [lane, me], TURNS);
-        let second = call.levels.filter(|levels| levels.width > 1).map(|_| match call.collective.mode {
-            Mode::Hierarchical => Counter::read(b, cells, [lane, me], CLOSINGS),
-            _ => Counter::read(b, cells, [lane, me], FULL_TURNS),
-        });
+        let second = match (call.levels, call.collective.mode) {
+            (Some(Levels { width: 2.., .. }), Mode::Hierarchical) => layout.map(|_| CLOSINGS),
+            (Some(Levels { width: 2.., .. }), _) => Some(FULL_TURNS),
+            _ => None,
+        };
+        let second = second.map(|kept| Counter::read(b, cells, [lane, me], kept));
         let checked = target.checked;
         Self {
             b,
