@@ -8,14 +8,24 @@
 //! or with an error on every rank that is still there, with the same text. After an error that is not about a lost
 //! rank the transport can go on: the failed call counts as done, and a rank that comes to it later gets its error too.
 
+pub(crate) mod background;
 pub mod far;
 pub mod hccl;
+mod hello;
+mod host;
+mod hosts;
+pub mod join;
+mod launcher;
+mod need;
 pub mod shm;
 mod space;
 pub mod thread;
-mod wire;
+pub mod ucx;
+mod waiting;
+pub(crate) mod wire;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -33,12 +43,17 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// The transports by name, and for each whether it can be used here: an error says why not.
 pub fn availability() -> Vec<(&'static str, Result<()>)> {
-    vec![("thread", Ok(())), ("shm", shm::check_available()), ("hccl", hccl::check_available())]
+    vec![
+        ("thread", Ok(())),
+        ("shm", shm::check_available()),
+        ("ucx", ucx::check_available()),
+        ("hccl", hccl::check_available()),
+    ]
 }
 
 /// What every transport can do.
 pub trait Transport: Send + Sync {
-    /// Its name: `thread`, `shm`, `hccl`.
+    /// Its name: `thread`, `shm`, `ucx`, `hccl`.
     fn name(&self) -> &'static str;
 
     /// Number of ranks of the world.
@@ -62,6 +77,11 @@ pub trait Transport: Send + Sync {
     /// blocks, idempotent; dropping the transport does it too.
     fn leave(&self);
 
+    /// The ranks whose memory is not mapped here, if there are any.
+    fn far(&self) -> Option<&dyn far::FarRanks> {
+        None
+    }
+
     /// The cards of this process's ranks, where ranks have cards.
     fn cards(&self) -> Option<&hccl::Cards> {
         None
@@ -74,6 +94,8 @@ pub struct Memory {
     base: *mut u8,
     stride: usize,
     nranks: u32,
+    /// How the parts of ranks are reached that are not mapped: nothing can be touched at their addresses.
+    far: Option<Arc<dyn far::FarMemory>>,
 }
 
 // SAFETY: the memory belongs to no thread; who may touch which byte when is for the user of the memory to order.
@@ -91,6 +113,17 @@ impl Memory {
     /// Bytes between the parts of neighbouring ranks.
     pub fn stride(&self) -> usize {
         self.stride
+    }
+
+    /// The same memory, with other parts that are reached in this way.
+    fn with_far(mut self, far: Arc<dyn far::FarMemory>) -> Self {
+        self.far = Some(far);
+        self
+    }
+
+    /// How ranks are reached whose parts are not mapped.
+    pub fn far(&self) -> Option<&Arc<dyn far::FarMemory>> {
+        self.far.as_ref()
     }
 
     /// Distance of parts of `bytes`: whole pages, huge ones for large parts.
@@ -112,7 +145,7 @@ impl Memory {
             unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE | MapFlags::NORESERVE) };
         let start = start.map_err(|e| no_memory(format!("mapping {length} bytes: {e}")))?.cast::<u8>();
         let before = start.addr().next_multiple_of(align) - start.addr();
-        let memory = Self { base: start.wrapping_add(before), stride, nranks };
+        let memory = Self { base: start.wrapping_add(before), stride, nranks, far: None };
         for (spare, size) in [(start, before), (memory.end(), align - before)].into_iter().filter(|spare| spare.1 > 0) {
             // SAFETY: this end of the new mapping lies outside `memory`, and nobody else knows of it.
             unsafe { munmap(spare.cast(), size) }.map_err(|e| Error::io("munmap", e))?;
@@ -136,6 +169,8 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
+        // Whoever else knows it must not touch this memory any more.
+        self.far = None;
         // SAFETY: base and length are those of one range that was mapped for this struct and is used through it only.
         let unmapped = unsafe { munmap(self.base.cast(), self.stride * self.nranks as usize) };
         debug_assert!(unmapped.is_ok());
