@@ -168,6 +168,12 @@ typedef enum pld_collective_mode {
    * Each rank combines its share of the elements, and hands it to all. For `pld_allreduce`.
    */
   PLD_COLLECTIVE_TWO_PHASE = 4,
+  /**
+   * In two levels, inside hosts and between them: what goes to another host goes there once. Where ranks run on one
+   * host, or not equally many side by side on each, what `PLD_COLLECTIVE_AUTO` takes. Not for `pld_all_to_all` and
+   * `pld_all_to_all_v`.
+   */
+  PLD_COLLECTIVE_HIERARCHICAL = 5,
 } pld_collective_mode;
 
 /**
@@ -1351,6 +1357,10 @@ typedef struct pld_expand_options_t {
    * Other than 0: as an unchecked executable.
    */
   uint32_t unchecked;
+  /**
+   * How many ranks run on each host, side by side; 0: all run on one.
+   */
+  uint32_t ranks_per_host;
 } pld_expand_options_t;
 
 /**
