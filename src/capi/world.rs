@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::{self, EngineComm, WaitPolicy};
-use crate::transport::shm::{Bootstrap, ShmOptions};
+use crate::transport::join::{Bootstrap, JoinOptions};
 
 use super::guard;
 use super::log::{Log, UserData, pld_log_fn, pld_log_level, pld_log_level_t};
@@ -270,12 +270,11 @@ pub extern "C" fn pld_world_join(
         if given && options.rank >= options.nranks {
             return Err(Error::invalid(format!("rank {} is not one of {} ranks", options.rank, options.nranks)));
         }
-        let join = ShmOptions {
-            bootstrap: options.bootstrap()?,
+        let join = JoinOptions {
             rank: given.then_some(options.rank),
             nranks: given.then_some(options.nranks),
-            deadline: Instant::now() + options.timeout(),
             agreement: options.agreement().into_bytes(),
+            ..JoinOptions::new(options.bootstrap()?, Instant::now() + options.timeout())
         };
         let world = runtime::World::join(&join, &options.runtime()?);
         out.write(made(world, log)?);

@@ -18,7 +18,7 @@ use super::wait::WaitPolicy;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::Transport;
 use crate::transport::hccl::{HcclOptions, HcclTransport};
-use crate::transport::shm::{ShmOptions, ShmTransport};
+use crate::transport::join::{JoinOptions, join};
 use crate::transport::thread::ThreadTransport;
 
 /// Largest world: the ranks of one host.
@@ -123,12 +123,12 @@ impl World {
     }
 
     /// A world in which this process is one rank. Collective.
-    pub fn join(shm: &ShmOptions, options: &WorldOptions) -> Result<Arc<World>> {
+    pub fn join(meet: &JoinOptions, options: &WorldOptions) -> Result<Arc<World>> {
         let options = with_environment(options)?;
-        let transport = ShmTransport::join(shm)?;
+        let transport = join(meet)?;
         check_size(transport.nranks())?;
         let rank = transport.local().start;
-        Self::start(Box::new(transport), Some(rank), &options, shm.deadline)
+        Self::start(transport, Some(rank), &options, meet.deadline)
     }
 
     fn start(

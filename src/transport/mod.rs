@@ -10,6 +10,7 @@
 
 pub mod far;
 pub mod hccl;
+pub mod join;
 pub mod shm;
 mod space;
 pub mod thread;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use pld::error::Result;
 use pld::runtime::{World, WorldOptions};
-use pld::transport::shm::{Bootstrap, ShmOptions};
+use pld::transport::join::{Bootstrap, JoinOptions};
 use pld_test_ranks::{DEADLINE, Rank};
 
 /// Joins worlds.
@@ -23,13 +23,13 @@ impl Join for Rank {
     }
 
     fn join_as(&self, name: &str, rank: u32, nranks: u32, options: &WorldOptions) -> Result<Arc<World>> {
-        let shm = ShmOptions {
-            bootstrap: Bootstrap::File(self.meeting_place().join(name)),
+        let bootstrap = Bootstrap::File(self.meeting_place().join(name));
+        let meet = JoinOptions {
             rank: Some(rank),
             nranks: Some(nranks),
-            deadline: Instant::now() + DEADLINE / 2,
             agreement: b"test".to_vec(),
+            ..JoinOptions::new(bootstrap, Instant::now() + DEADLINE / 2)
         };
-        World::join(&shm, options)
+        World::join(&meet, options)
     }
 }

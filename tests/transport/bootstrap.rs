@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use pld::error::{Error, ErrorKind, Result};
 use pld::transport::Transport;
-use pld::transport::shm::{Bootstrap, ShmOptions, ShmTransport};
+use pld::transport::join::{Bootstrap, JoinOptions};
+use pld::transport::shm::ShmTransport;
 
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType};
 
@@ -32,14 +33,14 @@ fn roll_call(transport: &ShmTransport) -> Result<String> {
 }
 
 /// Ranks as threads, each with its own options.
-fn join_all(options: Vec<ShmOptions>) -> Vec<Result<ShmTransport>> {
+fn join_all(options: Vec<JoinOptions>) -> Vec<Result<ShmTransport>> {
     std::thread::scope(|scope| {
         let ranks: Vec<_> = options.iter().map(|options| scope.spawn(move || ShmTransport::join(options))).collect();
         ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
     })
 }
 
-fn file(path: &Path, rank: u32, nranks: u32) -> ShmOptions {
+fn file(path: &Path, rank: u32, nranks: u32) -> JoinOptions {
     options(Bootstrap::File(path.into()), Some((rank, nranks)), DEADLINE / 2)
 }
 

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use pld::error::Result;
-use pld::transport::shm::{Bootstrap, ShmTransport};
+use pld::transport::join::Bootstrap;
+use pld::transport::shm::ShmTransport;
 use pld::transport::thread::ThreadTransport;
 use pld::transport::{MAX_MESSAGE, Memory, Transport};
 

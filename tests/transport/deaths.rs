@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use pld::error::{ErrorKind, Result};
 use pld::transport::Transport;
-use pld::transport::shm::{Bootstrap, ShmTransport};
+use pld::transport::join::Bootstrap;
+use pld::transport::shm::ShmTransport;
 
 use crate::ranks::{DEADLINE, Job, Join, Outcome, Rank, Scenario, list, options, soon};
 

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use pld::error::Result;
-use pld::transport::shm::{Bootstrap, ShmOptions, ShmTransport};
+use pld::transport::join::{Bootstrap, JoinOptions};
+use pld::transport::shm::ShmTransport;
 pub use pld_test_ranks::{DEADLINE, Job, Outcome, Rank, list};
 
 /// What a rank's process does; what it returns is its outcome.
@@ -21,9 +22,10 @@ impl Join for Rank {
     }
 }
 
-pub fn options(bootstrap: Bootstrap, seat: Option<(u32, u32)>, within: Duration) -> ShmOptions {
+pub fn options(bootstrap: Bootstrap, seat: Option<(u32, u32)>, within: Duration) -> JoinOptions {
     let (rank, nranks) = seat.unzip();
-    ShmOptions { bootstrap, rank, nranks, deadline: Instant::now() + within, agreement: b"test".to_vec() }
+    let agreement = b"test".to_vec();
+    JoinOptions { rank, nranks, agreement, ..JoinOptions::new(bootstrap, Instant::now() + within) }
 }
 
 pub fn soon() -> Instant {

@@ -11,7 +11,7 @@ use clap::Args;
 
 use pld::ir::{OpKind, Program};
 use pld::runtime::{Callback, CallbackContext, CompileOptions, Executable, MAX_CORES, MAX_RANKS, World, WorldOptions};
-use pld::transport::shm::{Bootstrap, ShmOptions};
+use pld::transport::join::{Bootstrap, JoinOptions};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::ranks::Job;
@@ -126,12 +126,9 @@ impl LaunchOptions {
     }
 
     fn joined(&self) -> Result<Arc<World>> {
-        let options = ShmOptions {
-            bootstrap: Bootstrap::Env,
-            rank: None,
-            nranks: None,
-            deadline: Instant::now() + self.timeout,
+        let options = JoinOptions {
             agreement: format!("pld {}", env!("CARGO_PKG_VERSION")).into_bytes(),
+            ..JoinOptions::new(Bootstrap::Env, Instant::now() + self.timeout)
         };
         Ok(World::join(&options, &self.world_options())?)
     }

@@ -8,11 +8,11 @@ use std::time::SystemTime;
 
 use rustix::process::geteuid;
 
-use super::AllGather;
 use super::launcher::{directory, socket_name};
 use super::place::Place;
 use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::join::AllGather;
 use crate::transport::wire::{Put, Reader, decode_error, encode_error};
 
 /// Size of a badge: that of a path of the kernel's limit would be too much for some engines' stores.

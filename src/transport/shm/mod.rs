@@ -10,9 +10,7 @@ mod memory;
 mod place;
 mod star;
 
-use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -21,47 +19,10 @@ use self::channel::Operation;
 use self::liveness::Roster;
 use self::place::Place;
 use self::star::{Part, Star};
+use super::join::{Bootstrap, JoinOptions};
 use super::{MAX_MESSAGE, MAX_RANKS, Memory, Transport};
 use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
-
-/// The engine's own all-gather: sends the first slice to all ranks and fills the second with everyone's, by rank.
-pub type AllGather = dyn Fn(&[u8], &mut [u8]) -> Result<()> + Send + Sync;
-
-/// How ranks find each other.
-pub enum Bootstrap {
-    /// By what the launcher of the job has put into the environment.
-    Env,
-    /// At a socket with this path.
-    File(PathBuf),
-    /// Through the engine, which connects its ranks already.
-    Exchange(Box<AllGather>),
-}
-
-impl fmt::Debug for Bootstrap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Bootstrap::Env => f.write_str("Env"),
-            Bootstrap::File(path) => f.debug_tuple("File").field(path).finish(),
-            Bootstrap::Exchange(_) => f.write_str("Exchange"),
-        }
-    }
-}
-
-/// Options of [`ShmTransport::join`].
-#[derive(Debug)]
-pub struct ShmOptions {
-    /// How ranks find each other.
-    pub bootstrap: Bootstrap,
-    /// This rank; with [`Bootstrap::Env`] the environment says it otherwise.
-    pub rank: Option<u32>,
-    /// Ranks of the world; with [`Bootstrap::Env`] the environment says it otherwise.
-    pub nranks: Option<u32>,
-    /// When to give up.
-    pub deadline: Instant,
-    /// What must be the same on all ranks: versions, options. Shown if it differs, so it should be text.
-    pub agreement: Vec<u8>,
-}
 
 /// The transport of a world with one process a rank.
 #[derive(Debug)]
@@ -78,7 +39,7 @@ impl ShmTransport {
     /// Worlds of one job may follow one another and may differ in size; ranks that take part in the same worlds make
     /// them in the same order. Worlds of the same size but of other processes are different jobs if they are made at
     /// the same time. The environment is read here and never again.
-    pub fn join(options: &ShmOptions) -> Result<Self> {
+    pub fn join(options: &JoinOptions) -> Result<Self> {
         let (place, rank, nranks, hint) = match &options.bootstrap {
             Bootstrap::Env => {
                 let env: launcher::Environment<'_> = &environment::read;
@@ -104,6 +65,10 @@ impl ShmTransport {
                 let place = || badge::agree_on_place(gather, rank, nranks);
                 ((nranks > 1).then(place).transpose()?, rank, nranks, "")
             }
+            Bootstrap::Tcp { host, port } => {
+                let message = format!("ranks that meet at {host}:{port} do not map each other's memory");
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
         };
         if nranks == 1 && rank != 0 {
             return Err(Error::new(ErrorKind::Mismatch, format!("rank {rank} is outside a world of 1 rank")));
@@ -120,7 +85,7 @@ pub fn check_available() -> Result<()> {
     place::check_directory(&launcher::directory(&environment::read))
 }
 
-fn explicit(options: &ShmOptions) -> Result<(u32, u32)> {
+fn explicit(options: &JoinOptions) -> Result<(u32, u32)> {
     match (options.rank, options.nranks) {
         (Some(rank), Some(nranks)) => Ok((rank, in_range(nranks)?)),
         _ => Err(Error::invalid("this bootstrap needs the rank and the number of ranks in the options")),
