@@ -8,6 +8,7 @@ mod cards;
 mod case;
 mod cases;
 mod groups;
+mod hosts;
 #[path = "../support/join.rs"]
 mod join;
 mod matrix;
