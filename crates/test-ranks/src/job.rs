@@ -153,7 +153,7 @@ impl Job {
             Spread::Namespaces { .. } => {
                 // All of the machine's memory can be reached from all of them, which is not what is to be tested.
                 command.env("UCX_TLS", "tcp,self").env(HOST_ADDRESS, Network::address(host));
-                self.network_for(nranks).enter(host, command);
+                self.make_network(nranks).enter(host, command);
                 Network::address(0)
             }
         };
@@ -162,7 +162,8 @@ impl Job {
             .env("PLD_SECRET", format!("secret-{}", self.port));
     }
 
-    fn network_for(&mut self, nranks: u32) -> &Network {
+    /// The network of its hosts, which are namespaces, before there is a rank: for a world of `nranks`.
+    pub fn make_network(&mut self, nranks: u32) -> &Network {
         let hosts = self.spread.hosts(nranks);
         self.network.get_or_insert_with(|| Network::new(hosts).unwrap_or_else(|why_not| panic!("{why_not}")))
     }
