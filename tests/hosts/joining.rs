@@ -6,7 +6,6 @@ use std::time::Duration;
 use pld::error::{Error, ErrorKind, Result};
 use pld::runtime::{World, WorldOptions};
 use pld::transport::join::JoinOptions;
-use pld_test_ranks::Network;
 
 use crate::on_hosts;
 use crate::programs::*;
@@ -145,13 +144,12 @@ fn other_program_rank(me: &Rank) -> Result<String> {
 /// Somebody else listens at the address of rank 0: it says so, and the others that nobody there knows the world.
 fn port_in_use(spread: Spread) {
     let mut job = Job::over(spread);
-    let port = job.port();
+    let hosts = job.hosts(4);
+    let (address, port) = (hosts.address(0), hosts.port());
+    let listen = || TcpListener::bind((address.as_str(), port)).unwrap();
     let listener = match spread {
-        Spread::Namespaces { .. } => {
-            job.make_network(4);
-            job.network().inside(0, || TcpListener::bind((Network::address(0), port)).unwrap())
-        }
-        _ => TcpListener::bind(("127.0.0.1", port)).unwrap(),
+        Spread::Namespaces { .. } => hosts.network().inside(0, listen),
+        _ => listen(),
     };
     job.spawn_world("join_briefly", 4);
     let outcomes = job.outcomes();

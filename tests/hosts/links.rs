@@ -17,9 +17,9 @@ fn cut_while_exchanging() {
         return;
     }
     let mut job = exchanging(NAMESPACES, &[0, 1, 2, 3]);
-    job.network().cut(1);
+    job.hosts(4).network().cut(1);
     sleep(2 * SILENCE);
-    job.network().mend(1);
+    job.hosts(4).network().mend(1);
     job.say("go");
     for rank in 0..4 {
         let outcome = job.outcome(rank);
@@ -37,7 +37,7 @@ fn cut_for_ever() {
         return;
     }
     let mut job = exchanging(NAMESPACES, &[0, 1]);
-    job.network().cut(1);
+    job.hosts(4).network().cut(1);
     job.say("go");
     for rank in 0..2 {
         let outcome = job.outcome(rank);
@@ -59,9 +59,9 @@ fn cut_for_a_moment() {
     }
     let mut job = exchanging(NAMESPACES, &[]);
     for _ in 0..3 {
-        job.network().cut(1);
+        job.hosts(4).network().cut(1);
         sleep(SILENCE / 10);
-        job.network().mend(1);
+        job.hosts(4).network().mend(1);
         sleep(SILENCE / 2);
     }
     job.kill(3);

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::DEADLINE;
-use crate::network::Network;
+use crate::hosts::Hosts;
 use crate::outcome::Outcome;
-use crate::rank::{HOME, HOST_ADDRESS, SCENARIO, SEAT, await_file};
-use crate::spread::{SPREAD, Spread, free_port};
+use crate::rank::{HOME, SCENARIO, SEAT, await_file};
+use crate::spread::{SPREAD, Spread};
 
 /// Processes that belong together, each at a seat, with a directory of their own. They end with it.
 pub struct Job {
@@ -23,9 +23,7 @@ pub struct Job {
     children: Vec<Child>,
     patience: Duration,
     spread: Spread,
-    network: Option<Network>,
-    /// Where the ranks of all hosts meet.
-    port: u16,
+    hosts: Option<Hosts>,
     variables: Vec<(&'static str, String)>,
 }
 
@@ -43,15 +41,7 @@ impl Job {
         let home = std::env::temp_dir().join(unique);
         fs::DirBuilder::new().mode(0o700).create(&home).unwrap();
         fs::DirBuilder::new().mode(0o700).create(home.join("meet")).unwrap();
-        Self {
-            home,
-            children: Vec::new(),
-            patience: DEADLINE,
-            spread,
-            network: None,
-            port: free_port("127.0.0.1"),
-            variables: Vec::new(),
-        }
+        Self { home, children: Vec::new(), patience: DEADLINE, spread, hosts: None, variables: Vec::new() }
     }
 
     /// A job that runs `scenario` on each of `nranks` ranks.
@@ -138,44 +128,14 @@ impl Job {
     ) -> usize {
         let mut command = self.command(scenario);
         command.env("PLD_RANK", rank.to_string()).env("PLD_WORLD_SIZE", nranks.to_string());
-        self.place(&mut command, self.spread.host(rank), nranks);
+        self.hosts(nranks).place(rank, &mut command);
         self.seat(command, variables)
     }
 
-    /// Lets `command` run on a host of a world of `nranks`.
-    fn place(&mut self, command: &mut Command, host: u32, nranks: u32) {
-        let address = match self.spread {
-            Spread::Together => return,
-            Spread::Pairs | Spread::Apart => {
-                command.env("PLD_HOST", format!("host-{host}")).env(HOST_ADDRESS, "127.0.0.1");
-                "127.0.0.1".to_owned()
-            }
-            Spread::Namespaces { .. } => {
-                // All of the machine's memory can be reached from all of them, which is not what is to be tested.
-                command.env("UCX_TLS", "tcp,self").env(HOST_ADDRESS, Network::address(host));
-                self.make_network(nranks).enter(host, command);
-                Network::address(0)
-            }
-        };
-        command
-            .env("PLD_ADDRESS", format!("{address}:{}", self.port))
-            .env("PLD_SECRET", format!("secret-{}", self.port));
-    }
-
-    /// The network of its hosts, which are namespaces, before there is a rank: for a world of `nranks`.
-    pub fn make_network(&mut self, nranks: u32) -> &Network {
-        let hosts = self.spread.hosts(nranks);
-        self.network.get_or_insert_with(|| Network::new(hosts).unwrap_or_else(|why_not| panic!("{why_not}")))
-    }
-
-    /// The network of its hosts, if they are namespaces.
-    pub fn network(&self) -> &Network {
-        self.network.as_ref().expect("ranks run in namespaces")
-    }
-
-    /// Where the ranks of all hosts meet.
-    pub fn port(&self) -> u16 {
-        self.port
+    /// The hosts of a world of `nranks`; those of the first one that is asked for.
+    pub fn hosts(&mut self, nranks: u32) -> &Hosts {
+        let make = || Hosts::new(self.spread, nranks).unwrap_or_else(|why_not| panic!("{why_not}"));
+        self.hosts.get_or_insert_with(make)
     }
 
     /// Ends the process at `seat` with SIGKILL.

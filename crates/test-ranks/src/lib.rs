@@ -4,6 +4,7 @@
 //! A test program that uses this has a test `rank_process` at its root, which calls [`rank_process`]: the body of the
 //! processes that its other tests start.
 
+mod hosts;
 mod job;
 mod network;
 mod outcome;
@@ -12,6 +13,7 @@ mod spread;
 
 use std::time::Duration;
 
+pub use hosts::Hosts;
 pub use job::{Job, list};
 pub use network::{Network, namespaces_available};
 pub use outcome::Outcome;

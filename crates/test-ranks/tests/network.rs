@@ -80,7 +80,7 @@ fn ranks_are_spread_over_pretended_hosts() {
     {
         let mut job = Job::over(spread);
         job.spawn_world("where", 3);
-        let port = job.port();
+        let port = job.hosts(3).port();
         for (outcome, right) in job.outcomes().iter().zip(right) {
             assert_eq!(outcome.done(), format!("{right} 127.0.0.1:{port} 127.0.0.1 {spread:?}"));
         }
