@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicI32;
 
-use pld::codegen::cpu::abi::{Frame, Hooks, View};
+use pld::codegen::cpu::abi::{FarHooks, Frame, Hooks, View};
 use pld::codegen::cpu::{Binding, compile};
 use pld::codegen::pto;
 use pld::ir::parse::mistake::CODES;
@@ -87,6 +87,7 @@ fn codegen_suite() {
             shaken: false,
             traced: false,
             offloaded: false,
+            far: &[],
             fenced: true,
         };
         let code = compile(&program, &binding, &HOOKS).expect("the program compiles");
@@ -117,7 +118,7 @@ fn pto_suite() {
     });
 }
 
-const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
+const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, far: FarHooks::NONE, stop, record };
 
 unsafe extern "C" fn wait(_: *mut Frame, _: *const AtomicI32, _: i32, _: u32, _: u32) -> i32 {
     unreachable!("the code is not run")

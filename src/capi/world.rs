@@ -276,7 +276,7 @@ pub extern "C" fn pld_world_join(
             agreement: options.agreement().into_bytes(),
             ..JoinOptions::new(options.bootstrap()?, Instant::now() + options.timeout())
         };
-        let world = runtime::World::join(&join, &options.runtime()?);
+        let world = runtime::World::join(join, &options.runtime()?);
         out.write(made(world, log)?);
         Ok(())
     })

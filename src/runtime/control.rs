@@ -2,6 +2,9 @@
 //!
 //! Blocks are written by their own rank with relaxed stores that cost next to nothing, and read by others when
 //! something goes wrong. Fields that belong together may be read torn; that can blur a report, never a result.
+//!
+//! Ranks of other hosts share no memory: of those a process knows what it has heard. Then it has a failure record of its
+//! own too, so that all processes come to the same failure by hearing of failures in the same order.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
@@ -114,10 +117,22 @@ impl Control {
     }
 }
 
-/// The control blocks of all ranks; with rank 0's lie the failure record and the doorbells.
+/// The control blocks of all ranks; with one rank's lie the failure record and the doorbells.
 pub(super) struct Board {
     memory: Memory,
     nranks: u32,
+    home: Home,
+}
+
+/// Where a process finds what lies at one rank only.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Home {
+    /// The failure record, and what is known of far ranks.
+    pub(super) record: u32,
+    /// The doorbells: the same for all ranks that map each other's memory.
+    pub(super) bells: u32,
+    /// By rank; empty if no rank is far.
+    pub(super) far: Box<[bool]>,
 }
 
 const RECORD: usize = size_of::<Control>();
@@ -126,32 +141,50 @@ const BELLS: usize = RECORD + size_of::<Record>();
 impl Board {
     /// Bytes of a rank's part.
     pub(super) const fn bytes(nranks: u32) -> usize {
-        BELLS + nranks as usize * size_of::<Bell>()
+        BELLS + nranks as usize * (size_of::<Bell>() + size_of::<Control>())
     }
 
     /// The board in zeroed symmetric memory of [`Board::bytes`] a rank.
-    pub(super) fn new(memory: Memory, nranks: u32) -> Self {
+    pub(super) fn new(memory: Memory, nranks: u32, home: Home) -> Self {
         assert!(memory.rank(0).addr().is_multiple_of(align_of::<Control>()) && memory.stride().is_multiple_of(128));
-        Self { memory, nranks }
+        Self { memory, nranks, home }
     }
 
-    /// A rank's control block.
+    /// A rank's control block; of a far one, the copy that what is heard of it goes to.
     pub(super) fn control(&self, rank: u32) -> &Control {
-        // SAFETY: the block begins rank's part, which is mapped while the board lives, aligned, and zeroed at first;
+        debug_assert!(rank < self.nranks);
+        let block = match self.home.far.get(rank as usize) {
+            Some(true) => {
+                let copies = BELLS + self.nranks as usize * size_of::<Bell>();
+                self.memory.rank(self.home.record).wrapping_add(copies + rank as usize * size_of::<Control>())
+            }
+            _ => self.memory.rank(rank),
+        };
+        // SAFETY: the block lies in the part of a rank that is mapped while the board lives, aligned, and zeroed at first;
         // all its fields are atomics.
-        unsafe { &*self.memory.rank(rank).cast() }
+        unsafe { &*block.cast() }
     }
 
     /// The failure record.
     pub(super) fn record(&self) -> &Record {
-        // SAFETY: as for a control block; it lies after rank 0's.
-        unsafe { &*self.memory.rank(0).add(RECORD).cast() }
+        // SAFETY: as for a control block; it lies after that of this rank.
+        unsafe { &*self.memory.rank(self.home.record).add(RECORD).cast() }
     }
 
     /// Address of the first doorbell, for generated code.
     pub(super) fn bells(&self) -> *const u8 {
-        // SAFETY: inside rank 0's part.
-        unsafe { self.memory.rank(0).add(BELLS) }
+        // SAFETY: inside that rank's part.
+        unsafe { self.memory.rank(self.home.bells).add(BELLS) }
+    }
+
+    /// A rank is far.
+    pub(super) fn is_far(&self, rank: u32) -> bool {
+        self.home.far.get(rank as usize).copied().unwrap_or(false)
+    }
+
+    /// By rank, those that are far; empty if none is.
+    pub(super) fn far(&self) -> &[bool] {
+        &self.home.far
     }
 
     /// A rank's doorbell.

@@ -14,6 +14,7 @@ use super::chaos::Chaos;
 use super::control::Board;
 use super::executable::Image;
 use super::failure::LAST_EPOCH;
+use super::far::Ear;
 use super::fork::ForkGuard;
 use super::line::Line;
 use super::pools::Pools;
@@ -48,7 +49,9 @@ pub(super) struct Core {
     pub(super) fork: ForkGuard,
     // Dropping these has effects that other processes see, so a forked child leaves them alone.
     pub(super) transport: ManuallyDrop<Box<dyn Transport>>,
-    pub(super) board: ManuallyDrop<Board>,
+    pub(super) board: ManuallyDrop<Arc<Board>>,
+    /// What this process hears of far ranks, if there are any.
+    pub(super) ear: Option<Arc<Ear>>,
     /// One a rank of this process, if ranks are cards.
     pub(super) queues: ManuallyDrop<Vec<Queue>>,
     pub(super) nranks: u32,
@@ -108,12 +111,16 @@ impl Core {
             Some(cards) => local.clone().map(|rank| Queue::new(cards.card(rank))).collect::<Result<_>>()?,
             None => Vec::new(),
         };
-        let tasks = local.clone().map(|rank| Tasks::new(rank, options.cores_per_rank, chaos(rank))).collect();
+        let far = transport.far().is_some();
+        let tasks = local.clone().map(|rank| Tasks::new(rank, options.cores_per_rank, chaos(rank), far)).collect();
+        let board = Arc::new(board);
+        let ear = far.then(|| Ear::new(&board, local.start));
         Ok(Self {
             fork: ForkGuard::new()?,
             nranks,
             transport: ManuallyDrop::new(transport),
             board: ManuallyDrop::new(board),
+            ear,
             queues: ManuallyDrop::new(queues),
             rank,
             timeout: options.timeout,
@@ -220,7 +227,11 @@ impl Core {
     /// Records a failure, unless there is one, and wakes everybody.
     #[cold]
     pub(super) fn fail(&self, rank: u32, error: &Error) {
-        self.board.record().publish(rank, error, self.epoch.load(Ordering::Relaxed));
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        match self.far() {
+            None => self.board.record().publish(rank, error, epoch),
+            Some(far) => self.announce_failure(far, rank, error, epoch),
+        }
         self.board.wake_all();
     }
 
@@ -286,8 +297,9 @@ impl Core {
     /// Looks for peers that will not finish `launch`, from 0, and fails the world if there is one. One system call.
     pub(super) fn check_peers(&self, image: &Image, launch: u64) -> bool {
         if !self.failed() && self.rank.is_some() {
-            // A rank that has left on purpose may end as it likes.
-            if let Some(rank) = self.transport.lost().filter(|&r| !self.board.control(r).has_left()) {
+            // A rank that has left on purpose may end as it likes. Of far ranks' ends all hear at once.
+            let lost = if self.far().is_none() { self.transport.lost() } else { None };
+            if let Some(rank) = lost.filter(|&r| !self.board.control(r).has_left()) {
                 let message = format!("rank {rank} died: its process ended without leaving the world");
                 self.fail(rank, &Error::new(ErrorKind::PeerLost, message));
             }

@@ -155,7 +155,8 @@ impl Executable {
         let windows = match pool.as_ref().and_then(|pool| core.pools.windows(&pool.name)) {
             Some(windows) => windows,
             None => {
-                let windows = Windows::allocate(&**core.transport, bytes, persistent, core.meeting_deadline());
+                let windows =
+                    Windows::allocate(&**core.transport, core.board.far(), bytes, persistent, core.meeting_deadline());
                 Arc::new(windows.map_err(|e| core.lost(e))?)
             }
         };
@@ -169,6 +170,7 @@ impl Executable {
             shaken: core.shaken,
             traced: core.trace.is_some(),
             offloaded,
+            far: core.board.far(),
             fenced: core.fenced,
         };
         let compiled = compile(&binding, &hooks::HOOKS).and_then(|mut routine| {

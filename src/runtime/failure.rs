@@ -85,6 +85,11 @@ impl Record {
         self.state.load(Ordering::Acquire) >= least(epoch)
     }
 
+    /// Whether a failure of this kind in `epoch` would come too late.
+    pub(super) fn holds(&self, kind: ErrorKind, epoch: u64) -> bool {
+        self.is_set(if ends_world(kind) { LAST_EPOCH } else { epoch })
+    }
+
     /// Records `error` of `rank` unless there is a failure of `epoch` already; one that ends the world in any case.
     pub(super) fn publish(&self, rank: u32, error: &Error, epoch: u64) {
         let epoch = if ends_world(error.kind) { LAST_EPOCH } else { epoch };

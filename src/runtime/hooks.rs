@@ -12,11 +12,28 @@ use super::executable::Image;
 use super::report;
 use super::tasks::{Event, Resume, Stop, Submission};
 use super::trace::{Kind, ticks};
+use super::traffic::{self, Traffic};
 use super::wait::SLICE;
-use crate::codegen::cpu::abi::{Exit, Frame, Hooks, Report, SUBMIT_FAILED, View};
+use crate::codegen::cpu::abi::{Exit, FarHooks, Frame, Hooks, Report, SUBMIT_FAILED, View};
 
 /// The hooks of every executable.
-pub(super) const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
+pub(super) const HOOKS: Hooks = Hooks {
+    wait,
+    ring,
+    defer,
+    submit,
+    drain,
+    callback,
+    far: FarHooks {
+        transfer: traffic::transfer,
+        signal: traffic::signal,
+        settle: traffic::settle,
+        order: traffic::order,
+        combine: traffic::combine,
+    },
+    stop,
+    record,
+};
 
 /// How long a task looks at its cell before it leaves the core to others.
 const GLANCES: u32 = 100;
@@ -37,6 +54,18 @@ pub(super) struct Context<'a> {
     pub(super) stream: *mut c_void,
     /// What the task stops with, if it has a stack of its own.
     pub(super) stop: Option<*const Stop>,
+    /// Its transfers, where ranks are far.
+    pub(super) traffic: Option<&'a Traffic>,
+}
+
+/// How cells are compared.
+pub(super) struct Cmp;
+
+impl Cmp {
+    pub(super) const EQ: u32 = 0;
+    pub(super) const GE: u32 = 1;
+    /// Equal; the cell is no signal but the number of transfers under way.
+    pub(super) const TRANSFERS: u32 = 2;
 }
 
 /// A cell that a task waits for.
@@ -44,7 +73,7 @@ pub(super) struct Context<'a> {
 pub(super) struct Pending {
     pub(super) cell: *const AtomicI32,
     pub(super) expected: i32,
-    /// 0: equal, 1: greater or equal.
+    /// A [`Cmp`].
     pub(super) cmp: u32,
     pub(super) site: u32,
 }
@@ -57,12 +86,12 @@ impl Pending {
     pub(super) fn compares(&self) -> bool {
         // SAFETY: a cell of this rank's windows, which are mapped while the launch runs.
         let value = unsafe { (*self.cell).load(Ordering::Acquire) };
-        if self.cmp == 0 { value == self.expected } else { value >= self.expected }
+        if self.cmp == Cmp::GE { value >= self.expected } else { value == self.expected }
     }
 
     /// The same, for others to read.
     pub(super) fn waiting(&self, context: &Context) -> Waiting {
-        let cell = context.image.windows.offset(context.rank, self.cell);
+        let cell = if self.cmp == Cmp::TRANSFERS { 0 } else { context.image.windows.offset(context.rank, self.cell) };
         Waiting { cell, expected: self.expected, cmp: self.cmp, site: self.site }
     }
 }
@@ -71,7 +100,7 @@ impl Pending {
 ///
 /// # Safety
 /// `frame` is the argument of a running driver or task.
-unsafe fn context<'a>(frame: *mut Frame) -> &'a Context<'a> {
+pub(super) unsafe fn context<'a>(frame: *mut Frame) -> &'a Context<'a> {
     // SAFETY: the launch puts a context into each frame that outlives the call.
     unsafe { &*(*frame).runtime.cast::<Context>() }
 }
@@ -99,23 +128,22 @@ unsafe extern "C" fn wait(frame: *mut Frame, cell: *const AtomicI32, expected: i
     let pending = Pending { cell, expected, cmp, site };
     i32::from(!guarded(context, false, || {
         let begun = context.wait_begins();
-        let arrived = match context.stop {
-            // SAFETY: the fiber that runs this task has lent it.
-            Some(stop) => stop_for(unsafe { &*stop }, pending),
-            None => context.wait(&pending),
-        };
+        let arrived = context.wait_for(pending);
         context.wait_ends(begun, site, context.image.windows.offset(context.rank, cell));
         arrived
     }))
 }
 
 /// Leaves the core to other tasks until the cell compares; false if the launch has failed.
-fn stop_for(stop: &Stop, pending: Pending) -> bool {
-    for _ in 0..GLANCES {
+fn stop_for(context: &Context, stop: &Stop, pending: Pending) -> bool {
+    for glance in 0..GLANCES {
         if pending.compares() {
             return true;
         }
-        std::hint::spin_loop();
+        match context.core.far() {
+            Some(far) if glance % 8 == 0 => _ = far.progress(),
+            _ => std::hint::spin_loop(),
+        }
     }
     // What another rank fails with later is no reason to give up what has come.
     matches!(stop.suspend(Event::Blocked(pending)), Resume::Arrived) || pending.compares()
@@ -125,7 +153,7 @@ unsafe extern "C" fn defer(frame: *mut Frame, cell: *const AtomicI32, expected: 
     // SAFETY: generated code passes its frame on.
     let context = unsafe { context(frame) };
     i32::from(!guarded(context, false, || {
-        let deferred = context.tasks().defer(context, Pending { cell, expected, cmp: 1, site });
+        let deferred = context.tasks().defer(context, Pending { cell, expected, cmp: Cmp::GE, site });
         deferred.inspect_err(|error| context.core.fail(context.rank, error)).is_ok()
     }))
 }
@@ -229,7 +257,17 @@ unsafe extern "C" fn record(frame: *mut Frame, report: u32, site: u32, peer: u32
 impl<'a> Context<'a> {
     /// Of the driver of a rank.
     pub(super) fn new(core: &'a Core, image: &'a Image, launch: u64, rank: u32) -> Self {
-        Self { core, image, launch, rank, lane: 0, task: None, stream: std::ptr::null_mut(), stop: None }
+        Self {
+            core,
+            image,
+            launch,
+            rank,
+            lane: 0,
+            task: None,
+            stream: std::ptr::null_mut(),
+            stop: None,
+            traffic: core.tasks(rank).traffic(),
+        }
     }
 
     /// The ticks at which a wait begins, if it is recorded.
@@ -248,29 +286,53 @@ impl<'a> Context<'a> {
         self.core.tasks(self.rank)
     }
 
+    /// Blocks until the cell compares, or lets the core do something else until then; false if the launch has failed.
+    pub(super) fn wait_for(&self, pending: Pending) -> bool {
+        match self.stop {
+            // SAFETY: the fiber that runs this task has lent it.
+            Some(stop) => stop_for(self, unsafe { &*stop }, pending),
+            None => self.wait(&pending),
+        }
+    }
+
+    /// Blocks until what this rank has sent to far ranks has been executed there; false if the launch has failed.
+    pub(super) fn reach_far(&self, site: u32) -> bool {
+        let Some(far) = self.core.far() else { return true };
+        if far.reached() {
+            return true;
+        }
+        far.ask();
+        let waiting = Waiting { cell: 0, expected: 0, cmp: Cmp::TRANSFERS, site };
+        self.await_until(&waiting, || far.reached())
+    }
+
     /// Blocks until the cell compares; false if the launch has failed.
     fn wait(&self, pending: &Pending) -> bool {
+        self.await_until(&pending.waiting(self), || pending.compares())
+    }
+
+    /// Blocks until `arrived` holds, which others see as `waiting`; false if the launch has failed.
+    fn await_until(&self, waiting: &Waiting, arrived: impl Fn() -> bool) -> bool {
         let (core, image) = (self.core, self.image);
         // Once is enough: a cell that compares may have changed again before anybody looks a second time.
-        let compared = Cell::new(false);
+        let seen = Cell::new(false);
         let over = || {
-            compared.set(pending.compares());
-            compared.get() || core.failed()
+            seen.set(arrived());
+            seen.get() || core.failed()
         };
-        if !core.patience.spin(over) {
+        if !core.spin(over) {
             let control = core.board.control(self.rank);
-            let waiting = pending.waiting(self);
-            control.begin_wait(waiting);
-            core.patience.linger(core.board.bell(self.rank), Some(SLICE), over, |elapsed| {
+            control.begin_wait(*waiting);
+            core.linger(core.board.bell(self.rank), SLICE, over, |elapsed| {
                 core.check_peers(image, self.launch)
-                    || core.time_out(self.rank, elapsed, || report::wait(self, &waiting, elapsed))
+                    || core.time_out(self.rank, elapsed, || report::wait(self, waiting, elapsed))
             });
             control.end_wait();
         }
-        if !compared.get() {
+        if !seen.get() {
             // The failure may be of a later launch: then its rank has done what this one waits for.
             over();
         }
-        compared.get()
+        seen.get()
     }
 }

@@ -12,6 +12,7 @@ use super::recovery::Step;
 use super::report;
 use super::resident::InUse;
 use super::trace::{Kind, TO_BEGIN};
+use super::traffic::Traffic;
 use super::wait::SLICE;
 use crate::codegen::cpu::abi::{Driver, Exit, Frame, NO_FAULT};
 use crate::error::{Error, ErrorKind, Result};
@@ -42,6 +43,8 @@ impl Executable {
         }
         let _turn = core.take(Step::Reset(image))?;
         let (launches, resets) = (image.windows.launches(), image.windows.begin_reset());
+        // Far ranks are told no more often than they need to know.
+        core.local.clone().for_each(|rank| image.windows.tell(rank));
         let pass = |ready: &dyn Fn() -> bool| {
             pass_gate(core, image, core.local.start, launches, "to reset the windows", RESET_SLICE, ready)
         };
@@ -118,6 +121,9 @@ fn frame(context: &Context, table: &Table, live: u64) -> Frame {
         args: table.values.as_ptr(),
         scratch: image.scratch[(rank - core.local.start) as usize].as_ptr(),
         place: &raw const core.board.control(rank).place,
+        far: core.board.far().as_ptr().cast(),
+        outgoing: context.traffic.map_or(std::ptr::null(), Traffic::outgoing),
+        incoming: context.traffic.map_or(std::ptr::null(), Traffic::incoming),
         bells: core.board.bells(),
         paces: core.paces(rank).as_ptr(),
         runtime: std::ptr::from_ref(context).cast_mut().cast(),
@@ -145,6 +151,7 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
     if let Some(trace) = &core.trace {
         trace.record(&context, Kind::LaunchBegun, 0, 0, 0, 0);
     }
+    let mut done_well = false;
     let may_begin = || windows.may_begin(core, rank, launch);
     if may_begin() || wait_to_begin(&context, may_begin) {
         if let Some(chaos) = tasks.chaos() {
@@ -154,10 +161,14 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
             None => drive(&context, table, tasks.at_rest()),
             Some(queue) => cards::run(queue, &context, || drive(&context, table, 1)),
         };
+        done_well = done;
         if done {
             windows.end(core, rank, launch);
         }
         tasks.end(&context);
+    }
+    if !done_well && let Some(traffic) = context.traffic {
+        traffic.quiesce(&context);
     }
     control.end();
     if let Some(trace) = &core.trace {
@@ -206,8 +217,8 @@ fn pass_gate(
     ready: impl Fn() -> bool,
 ) -> bool {
     let over = || ready() || core.failed();
-    if !core.patience.spin(over) {
-        core.patience.linger(&core.board.control(rank).gate, Some(slice), over, |elapsed| {
+    if !core.spin(over) {
+        core.linger(&core.board.control(rank).gate, slice, over, |elapsed| {
             let context = Context::new(core, image, launch, rank);
             core.check_peers(image, launch) || core.time_out(rank, elapsed, || report::gate(&context, purpose, elapsed))
         });

@@ -96,6 +96,8 @@ impl Core {
         self.flights.wait_idle();
         let windows = self.windows();
         windows.iter().for_each(|windows| windows.come_to_recovery(self.local.clone()));
+        // Nothing of the failed launch arrives later than all ranks meet.
+        self.reach_far(self.meeting_deadline())?;
         // What ends the world reads the same wherever it is met.
         let within = |e: Error| match self.end() {
             Some(end) => end,

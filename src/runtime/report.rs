@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::control::{Activity, Waiting};
+use super::core::Core;
 use super::executable::Image;
 use super::failure::MAX_MESSAGE;
-use super::hooks::Context;
+use super::hooks::{Cmp, Context};
 use super::tasks::{Cause, Graph};
 use crate::codegen::cpu::FunctionCode;
 use crate::codegen::cpu::abi::{Fault, FaultKind};
@@ -18,7 +19,8 @@ const TAIL: usize = 512;
 
 /// What a peer does, as far as it matters for a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stance {
+#[repr(u32)]
+pub(super) enum Stance {
     /// Blocked in the launch.
     Waits,
     /// Has not come to what others wait for.
@@ -30,6 +32,9 @@ enum Stance {
 /// The report of a cell that did not compare in time.
 pub(super) fn wait(context: &Context, waiting: &Waiting, elapsed: Duration) -> Error {
     let Context { image, rank, .. } = *context;
+    if waiting.cmp == Cmp::TRANSFERS {
+        return transfers(context, waiting, elapsed);
+    }
     let condition = condition(image, rank, waiting);
     let site = image.routine.sites.get(waiting.site as usize);
     let mut text = format!("rank {rank} waited {:.1} s for {condition}\n    ", elapsed.as_secs_f64());
@@ -54,6 +59,19 @@ pub(super) fn wait(context: &Context, waiting: &Waiting, elapsed: Duration) -> E
     }
     text.push_str("\n    => ");
     text.push_str(&conclusion(context, &stances, notify));
+    Error::new(ErrorKind::Timeout, text)
+}
+
+/// The report of transfers with far ranks that do not end.
+fn transfers(context: &Context, waiting: &Waiting, elapsed: Duration) -> Error {
+    let Context { image, rank, .. } = *context;
+    let mut text = format!("rank {rank} waited {:.1} s for its transfers to end\n    ", elapsed.as_secs_f64());
+    if let Some(place) = image.routine.sites.get(waiting.site as usize).and_then(place_of) {
+        let _ = write!(text, "at {place}, ");
+    }
+    let _ = write!(text, "launch {} of '{}'", context.launch + 1, image.name);
+    peers(context, &mut text);
+    text.push_str("\n    => far ranks do not take in what is sent to them, or do not send what is asked of them");
     Error::new(ErrorKind::Timeout, text)
 }
 
@@ -108,8 +126,17 @@ pub(super) fn gate(context: &Context, purpose: &str, elapsed: Duration) -> Error
 fn peers(context: &Context, text: &mut String) -> Vec<(u32, Stance)> {
     let mut stances = Vec::new();
     let mut left_out = 0;
-    for peer in (0..context.core.nranks).filter(|&peer| peer != context.rank) {
-        let (stance, what) = describe(context, peer);
+    let Context { core, image, launch, .. } = *context;
+    let answers = core.ask_far(image.id, launch);
+    for peer in (0..core.nranks).filter(|&peer| peer != context.rank) {
+        let answer = answers.iter().find(|answer| answer.rank == peer);
+        let (stance, what) = match answer {
+            Some(answer) => (answer.stance, answer.what.clone()),
+            None if core.board.is_far(peer) && !core.board.control(peer).has_left() => {
+                (Stance::Late, "does not say what it does".into())
+            }
+            None => describe(core, image, launch, peer),
+        };
         stances.push((peer, stance));
         let line = format!("\n    rank {peer}: {what}");
         if text.len() + line.len() + TAIL <= MAX_MESSAGE {
@@ -124,8 +151,8 @@ fn peers(context: &Context, text: &mut String) -> Vec<(u32, Stance)> {
     stances
 }
 
-fn describe(context: &Context, peer: u32) -> (Stance, String) {
-    let Context { core, image, launch, .. } = *context;
+/// What a rank does about a launch.
+pub(super) fn describe(core: &Core, image: &Image, launch: u64, peer: u32) -> (Stance, String) {
     let control = core.board.control(peer);
     let done = image.windows.progress(peer).done() > launch;
     if control.has_left() {
@@ -167,9 +194,12 @@ fn doing(image: Option<&Image>, peer: u32, activity: &Activity) -> String {
 
 /// `signal[3, 0] >= 1 (is 0)`.
 fn condition(image: &Image, rank: u32, waiting: &Waiting) -> String {
+    if waiting.cmp == Cmp::TRANSFERS {
+        return "its transfers to end".into();
+    }
     let cell = image.windows.in_set(waiting.cell).and_then(|offset| image.cells.at(offset));
     let cell = cell.map_or_else(|| format!("the cell at byte {}", waiting.cell), |c| c.text);
-    let cmp = if waiting.cmp == 0 { "==" } else { ">=" };
+    let cmp = if waiting.cmp == Cmp::EQ { "==" } else { ">=" };
     let actual = image.windows.cell(rank, waiting.cell).map_or_else(|| "?".into(), |v| v.to_string());
     format!("{cell} {cmp} {} (is {actual})", waiting.expected)
 }

@@ -75,7 +75,18 @@ impl Patience {
         bell: &Bell,
         slice: Option<Duration>,
         ready: impl Fn() -> bool,
+        give_up: impl FnMut(Duration) -> bool,
+    ) -> bool {
+        self.linger_with(slice, &ready, give_up, || bell.sleep(&ready, slice))
+    }
+
+    /// The same, with any way to sleep for a slice at most.
+    pub(super) fn linger_with(
+        &self,
+        slice: Option<Duration>,
+        ready: impl Fn() -> bool,
         mut give_up: impl FnMut(Duration) -> bool,
+        mut sleep: impl FnMut(),
     ) -> bool {
         let begin = Instant::now();
         let mut asked = Duration::ZERO;
@@ -93,7 +104,7 @@ impl Patience {
                 asked = elapsed;
             }
             if elapsed >= self.awake {
-                bell.sleep(&ready, slice);
+                sleep();
             } else if self.idle == Idle::Yield {
                 std::thread::yield_now();
             } else {

@@ -1,6 +1,6 @@
 //! The windows of an executable, or of a pool of them, in symmetric memory, and how each launch gets them zeroed.
 //!
-//! A rank's part begins with its [`Progress`]; then come the sets of windows. Of ranks that are cards the host has the
+//! A rank's part begins with its [`Progress`], and copies of that of far ranks, which tell it; then come the sets of windows. Of ranks that are cards the host has the
 //! progress only: the one set that they use lies on the cards. Fresh windows rotate through their sets as
 //! [`pld_sync::progress`] proves; persistent ones have one set that is zeroed on demand.
 
@@ -14,11 +14,12 @@ use pld_sync::{Horizon, Progress, Rotation};
 use super::core::Core;
 use super::line::Line;
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::far::{Pending, Rows};
 use crate::transport::hccl::{Card, DeviceWindows};
 use crate::transport::{Memory, Transport};
 
-/// Bytes before the first set: a page, so that windows begin on one.
-const HEADER: usize = 4096;
+/// Windows begin on a page.
+const PAGE: usize = 4096;
 
 /// Most bytes of a rank for all sets of windows together, and most sets. With fewer than three sets ranks would wait for
 /// one another's zeroing; then one set and the barrier that it makes are as good.
@@ -32,6 +33,12 @@ pub(super) struct Windows {
     /// Where the windows are, if not in `memory`.
     cards: Option<OnCards>,
     nranks: u32,
+    /// By rank, whose progress is told; empty if all see it.
+    far: Box<[bool]>,
+    /// Bytes before the first set.
+    header: usize,
+    /// Progress on its way to far ranks.
+    told: Arc<Pending>,
     rotation: Rotation,
     /// One a rank of this process, of which `first` is the first.
     horizons: Box<[Horizon]>,
@@ -66,6 +73,7 @@ pub(super) struct Repair {
 /// The sets of windows in a rank's part: how many, and how large.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sets {
+    header: usize,
     bytes: usize,
     count: usize,
 }
@@ -73,24 +81,26 @@ pub(super) struct Sets {
 impl Sets {
     /// Where a byte of a rank's part lies in its set.
     pub(super) fn place(self, offset: u64) -> Option<usize> {
-        let offset = usize::try_from(offset).ok()?.checked_sub(HEADER)?;
+        let offset = usize::try_from(offset).ok()?.checked_sub(self.header)?;
         (offset < self.bytes * self.count).then(|| offset % self.bytes)
     }
 }
 
 impl Windows {
-    /// Bytes of a rank's part for windows of `bytes`.
-    fn part(bytes: usize, sets: u64) -> Option<usize> {
-        bytes.checked_mul(sets as usize)?.checked_add(HEADER)
+    /// The memory, and where it is reached at far ranks.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
-    /// Allocates windows of `bytes` a rank. Collective.
+    /// Allocates windows of `bytes` a rank; `far` says by rank which do not see this one's memory. Collective.
     pub(super) fn allocate(
         transport: &dyn Transport,
+        far: &[bool],
         bytes: usize,
         persistent: bool,
         deadline: Instant,
     ) -> Result<Self> {
+        let header = (size_of::<Progress>() * (1 + far.len())).next_multiple_of(PAGE);
         let persistent = persistent || bytes == 0;
         let sets = match MOST_BYTES.checked_div(bytes).unwrap_or(1).min(MOST_SETS) {
             sets if persistent || sets < LEAST_SETS || transport.cards().is_some() => 1,
@@ -98,11 +108,14 @@ impl Windows {
         };
         let too_large = || Error::new(ErrorKind::NoSpace, format!("windows of {bytes} bytes exceed the address space"));
         let (part, cards) = match transport.cards() {
-            None => (Self::part(bytes, sets).ok_or_else(too_large)?, None),
+            None => {
+                let part = bytes.checked_mul(sets as usize).and_then(|bytes| bytes.checked_add(header));
+                (part.ok_or_else(too_large)?, None)
+            }
             Some(cards) => {
                 let memory = cards.allocate_windows(bytes, deadline)?;
                 let cards = transport.local().map(|rank| cards.card(rank).clone()).collect();
-                (HEADER, Some(OnCards { memory, cards }))
+                (header, Some(OnCards { memory, cards }))
             }
         };
         let memory = transport.allocate(part, deadline)?;
@@ -113,6 +126,9 @@ impl Windows {
             memory,
             cards,
             nranks: transport.nranks(),
+            far: far.into(),
+            header,
+            told: Arc::default(),
             rotation,
             horizons,
             first,
@@ -160,11 +176,33 @@ impl Windows {
         resets
     }
 
-    /// How far a rank is.
+    /// How far a rank is; a far one as far as it has told.
     pub(super) fn progress(&self, rank: u32) -> &Progress {
-        // SAFETY: it begins the rank's part, which is mapped while the windows live, aligned to a page and zeroed at
-        // first; it consists of atomics.
-        unsafe { &*self.memory.rank(rank).cast() }
+        let place = match self.far.get(rank as usize) {
+            Some(true) => self.memory.rank(self.first).wrapping_add(Self::copy_of(rank)),
+            _ => self.memory.rank(rank),
+        };
+        // SAFETY: it lies at the beginning of the part of a rank that is mapped while the windows live, aligned and zeroed
+        // at first; it consists of atomics.
+        unsafe { &*place.cast() }
+    }
+
+    /// Where the copy of a far rank's progress lies.
+    fn copy_of(rank: u32) -> usize {
+        (1 + rank as usize) * size_of::<Progress>()
+    }
+
+    /// Tells far ranks how far `rank` is, which this process is. Sent on its way behind everything that was sent before.
+    pub(super) fn tell(&self, rank: u32) {
+        let Some(memory) = self.memory.far() else { return };
+        let progress = self.progress(rank);
+        let rows = Rows { bytes: size_of::<Progress>(), count: 1, far_stride: 0, near_stride: 0 };
+        for peer in (0..).zip(&self.far).filter(|(_, far)| **far).map(|(peer, _)| peer) {
+            // SAFETY: so few bytes are copied before the call returns; the copy lies in the peer's part.
+            unsafe {
+                memory.put(peer, Self::copy_of(rank) as u64, std::ptr::from_ref(progress).cast(), rows, &self.told);
+            }
+        }
     }
 
     fn all(&self) -> impl Iterator<Item = &Progress> {
@@ -172,7 +210,7 @@ impl Windows {
     }
 
     fn set(&self, rank: u32, set: u64) -> *mut u8 {
-        self.memory.rank(rank).wrapping_add(HEADER + set as usize * self.set_bytes)
+        self.memory.rank(rank).wrapping_add(self.header + set as usize * self.set_bytes)
     }
 
     /// Where code of `rank` counts from, [`Windows::stride`] bytes a rank, in the windows that `launch` uses.
@@ -188,7 +226,9 @@ impl Windows {
     pub(super) fn offset(&self, rank: u32, address: *const AtomicI32) -> u64 {
         match &self.cards {
             None => (address.addr() - self.memory.rank(rank).addr()) as u64,
-            Some(cards) => (address.addr() as u64).wrapping_sub(cards.memory.base(rank)).wrapping_add(HEADER as u64),
+            Some(cards) => {
+                (address.addr() as u64).wrapping_sub(cards.memory.base(rank)).wrapping_add(self.header as u64)
+            }
         }
     }
 
@@ -199,18 +239,21 @@ impl Windows {
 
     /// How a rank's part is divided.
     pub(super) fn sets(&self) -> Sets {
-        Sets { bytes: self.set_bytes, count: self.rotation.sets as usize }
+        Sets { header: self.header, bytes: self.set_bytes, count: self.rotation.sets as usize }
     }
 
-    /// Value of the cell at `offset` of a rank's part.
+    /// Value of the cell at `offset` of a rank's part; none of a far rank.
     pub(super) fn cell(&self, rank: u32, offset: u64) -> Option<i32> {
+        if self.far.get(rank as usize) == Some(&true) {
+            return None;
+        }
         let inside = self.in_set(offset)? + size_of::<i32>() <= self.set_bytes;
         if !inside || !offset.is_multiple_of(align_of::<AtomicI32>() as u64) {
             return None;
         }
         if let Some(cards) = &self.cards {
             let mut value = [0; size_of::<i32>()];
-            let address = cards.memory.base(rank) + offset - HEADER as u64;
+            let address = cards.memory.base(rank) + offset - self.header as u64;
             // SAFETY: inside the rank's windows, which this card reaches too.
             unsafe { cards.cards[0].read(address, &mut value) }.ok()?;
             return Some(i32::from_ne_bytes(value));
@@ -241,7 +284,11 @@ impl Windows {
     fn advance(&self, core: &Core, rank: u32) -> bool {
         // SAFETY: by the rules of the rotation nobody uses the set now.
         let zero = |set| unsafe { self.wipe(core, rank, set) };
-        self.rotation.advance(self.progress(rank), self.all(), zero)
+        let advanced = self.rotation.advance(self.progress(rank), self.all(), zero);
+        if advanced {
+            self.tell(rank);
+        }
+        advanced
     }
 
     /// The windows of `launch` are clean on every rank. If not, zeroes what it can.
@@ -262,6 +309,7 @@ impl Windows {
         // Ringing takes a fence, so most launches do not. Only a peer that is nearly all sets ahead can sleep meanwhile,
         // and it looks up by itself.
         if !self.persistent && self.rotation.is_due(progress, launch + 1) {
+            self.tell(rank);
             self.advance(core, rank);
             core.board.open_gates(rank);
         }
@@ -282,13 +330,17 @@ impl Windows {
         // SAFETY: no rank is in a launch before all have zeroed.
         unsafe { self.wipe(core, rank, 0) };
         self.progress(rank).set_zeroed(times);
+        self.tell(rank);
         core.board.open_gates(rank);
     }
 
     /// The ranks of this process come to a recovery. Then all ranks meet.
     pub(super) fn come_to_recovery(&self, local: Range<u32>) {
         let resets = self.resets.load(Ordering::Relaxed);
-        local.for_each(|rank| self.progress(rank).set_begun(self.launches(), resets));
+        for rank in local {
+            self.progress(rank).set_begun(self.launches(), resets);
+            self.tell(rank);
+        }
     }
 
     /// Zeroes the copies of this process's ranks, if launches or resets ended on some ranks only, while all ranks are in
@@ -316,6 +368,7 @@ impl Windows {
         for rank in core.local.clone().filter(|_| zeroed) {
             self.progress(rank).set_done(launches);
             self.progress(rank).set_zeroed(if self.persistent { resets } else { launches });
+            self.tell(rank);
             core.board.open_gates(rank);
         }
     }

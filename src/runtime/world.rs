@@ -9,9 +9,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::chaos;
-use super::control::Board;
+use super::control::{Board, Home};
 use super::core::{Core, deadline};
-use super::cores::shared_cores;
+use super::cores::is_crowded;
+use super::far;
 use super::threads::{self, QUIT, spawn_core, spawn_rank};
 use super::trace::{self, Trace};
 use super::wait::WaitPolicy;
@@ -123,9 +124,10 @@ impl World {
     }
 
     /// A world in which this process is one rank. Collective.
-    pub fn join(meet: &JoinOptions, options: &WorldOptions) -> Result<Arc<World>> {
+    pub fn join(mut meet: JoinOptions, options: &WorldOptions) -> Result<Arc<World>> {
         let options = with_environment(options)?;
-        let transport = join(meet)?;
+        meet.accumulators = far::accumulators();
+        let transport = join(&meet)?;
         check_size(transport.nranks())?;
         let rank = transport.local().start;
         Self::start(transport, Some(rank), &options, meet.deadline)
@@ -145,13 +147,22 @@ impl World {
         if options.runs == 0 {
             return Err(Error::invalid("a world of 0 runs at a time; at least 1 is needed"));
         }
-        // Before the next step that ranks take together, so that none writes to a file that rank 0 has not begun.
-        let trace = options.trace.clone().map(|path| Trace::begin(path, transport.local(), cores)).transpose()?;
-        let board = Board::new(transport.allocate(Board::bytes(nranks), deadline)?, nranks);
-        let crowded = nranks as usize * cores as usize > shared_cores(&*transport, deadline)?;
+        // Before the next step that ranks take together, so that none writes to a file that the first rank of its host
+        // has not begun.
+        let home = home(&*transport);
+        let first = transport.local().contains(&home.bells);
+        let trace =
+            options.trace.clone().map(|path| Trace::begin(path, first, transport.local(), cores)).transpose()?;
+        let board = Board::new(transport.allocate(Board::bytes(nranks), deadline)?, nranks, home);
+        let crowded = is_crowded(&*transport, cores, deadline)?;
         let fenced = !leave_fences_to_sleepers(&*transport, deadline)?;
         let core = Arc::new(Core::new(transport, board, rank, options, crowded, fenced, trace)?);
         let world = Arc::new(World { core, threads: Mutex::default() });
+        if let (Some(far), Some(ear)) = (world.core.far(), &world.core.ear) {
+            far.listen(ear.clone());
+            let core = world.core.clone();
+            world.spawn("pld-answers", move || core.answer_far())?;
+        }
         // If one cannot be started, dropping the world ends the others.
         for rank in world.core.local.clone().skip(1) {
             world.keep(spawn_rank(&world.core, rank)?);
@@ -213,6 +224,7 @@ impl World {
             core.handoff.post(QUIT);
         }
         core.local.clone().for_each(|rank| core.tasks(rank).stop());
+        core.leave_far();
         core.local.clone().for_each(|rank| core.board.control(rank).leave());
         core.transport.leave();
         core.board.wake_all();
@@ -273,6 +285,9 @@ fn on_cards(
     before: Instant,
 ) -> Result<(Box<dyn Transport>, Instant)> {
     let Some(cards) = &options.cards else { return Ok((host, before)) };
+    if host.far().is_some() {
+        return Err(Error::new(ErrorKind::Unsupported, "cards of several hosts in one world"));
+    }
     let deadline = before.max(deadline(BRING_UP));
     let devices = match &cards.devices[..] {
         [] => host.local().map(|rank| rank as i32).collect(),
@@ -282,6 +297,15 @@ fn on_cards(
     // SAFETY: whoever made the communicators has promised it.
     let transport = unsafe { HcclTransport::new(host, &HcclOptions { devices, comms, deadline }) };
     Ok((Box::new(transport?), deadline))
+}
+
+/// Where this process finds what lies at one rank only.
+fn home(transport: &dyn Transport) -> Home {
+    let Some(far) = transport.far() else { return Home::default() };
+    let (rank, hosts) = (transport.local().start, far.hosts());
+    let own = hosts[rank as usize];
+    let bells = hosts.iter().position(|&host| host == own).map_or(rank, |first| first as u32);
+    Home { record: rank, bells, far: hosts.iter().map(|&host| host != own).collect() }
 }
 
 /// Whether whoever goes to sleep makes the fences of those that may wake it. Collective: only if all can.

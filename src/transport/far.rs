@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
@@ -57,12 +57,24 @@ pub trait Listener: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
     /// The process of a rank has announced something.
-    Said { rank: u32, body: Vec<u8> },
+    Said {
+        /// The rank.
+        rank: u32,
+        /// What was announced.
+        body: Vec<u8>,
+    },
     /// A rank has left the world, having said so.
-    Left { rank: u32 },
-    /// A rank is lost: a text of the kind "rank 2 died: ..." says why. Also announced by a single process's view in one
-    /// order for all.
-    Lost { rank: u32, why: String },
+    Left {
+        /// The rank.
+        rank: u32,
+    },
+    /// A rank is lost.
+    Lost {
+        /// The rank.
+        rank: u32,
+        /// A sentence: `rank 2 died: its process ended without leaving the world`.
+        why: String,
+    },
 }
 
 /// Symmetric memory at far ranks. Transfers move rows; `near` memory is this process's, `offset` counts from the
@@ -102,6 +114,9 @@ pub trait FarMemory: Send + Sync + fmt::Debug {
     fn change(&self, rank: u32, offset: u64, change: Change);
 }
 
+/// A put of so many bytes or fewer has read its near memory when it returns.
+pub const COPIED: usize = 256;
+
 /// Rows of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
@@ -135,7 +150,7 @@ pub struct Accumulator {
 
 /// Transfers whose near memory is in use.
 #[derive(Debug, Default)]
-pub struct Pending(AtomicU64);
+pub struct Pending(AtomicI32);
 
 impl Pending {
     /// One more.
@@ -154,8 +169,8 @@ impl Pending {
     }
 
     /// Where the number is.
-    pub fn as_ptr(&self) -> *const u64 {
-        self.0.as_ptr()
+    pub fn as_ptr(&self) -> *const AtomicI32 {
+        &raw const self.0
     }
 }
 

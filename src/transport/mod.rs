@@ -14,9 +14,10 @@ pub mod join;
 pub mod shm;
 mod space;
 pub mod thread;
-mod wire;
+pub(crate) mod wire;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -63,6 +64,11 @@ pub trait Transport: Send + Sync {
     /// blocks, idempotent; dropping the transport does it too.
     fn leave(&self);
 
+    /// The ranks whose memory is not mapped here, if there are any.
+    fn far(&self) -> Option<&dyn far::FarRanks> {
+        None
+    }
+
     /// The cards of this process's ranks, where ranks have cards.
     fn cards(&self) -> Option<&hccl::Cards> {
         None
@@ -75,6 +81,8 @@ pub struct Memory {
     base: *mut u8,
     stride: usize,
     nranks: u32,
+    /// How the parts of ranks are reached that are not mapped: nothing can be touched at their addresses.
+    far: Option<Arc<dyn far::FarMemory>>,
 }
 
 // SAFETY: the memory belongs to no thread; who may touch which byte when is for the user of the memory to order.
@@ -92,6 +100,11 @@ impl Memory {
     /// Bytes between the parts of neighbouring ranks.
     pub fn stride(&self) -> usize {
         self.stride
+    }
+
+    /// How ranks are reached whose parts are not mapped.
+    pub fn far(&self) -> Option<&Arc<dyn far::FarMemory>> {
+        self.far.as_ref()
     }
 
     /// Distance of parts of `bytes`: whole pages, huge ones for large parts.
@@ -113,7 +126,7 @@ impl Memory {
             unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE | MapFlags::NORESERVE) };
         let start = start.map_err(|e| no_memory(format!("mapping {length} bytes: {e}")))?.cast::<u8>();
         let before = start.addr().next_multiple_of(align) - start.addr();
-        let memory = Self { base: start.wrapping_add(before), stride, nranks };
+        let memory = Self { base: start.wrapping_add(before), stride, nranks, far: None };
         for (spare, size) in [(start, before), (memory.end(), align - before)].into_iter().filter(|spare| spare.1 > 0) {
             // SAFETY: this end of the new mapping lies outside `memory`, and nobody else knows of it.
             unsafe { munmap(spare.cast(), size) }.map_err(|e| Error::io("munmap", e))?;

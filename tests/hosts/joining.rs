@@ -120,7 +120,7 @@ fn other_versions(spread: Spread) {
 fn disagree_rank(me: &Rank) -> Result<String> {
     let version = if me.rank() == 3 { "version 2" } else { "version 1" };
     let meeting = JoinOptions { agreement: version.into(), ..me.meeting(WORLD, me.rank(), me.nranks()) };
-    World::join(&meeting, &WorldOptions::default())?;
+    World::join(meeting, &WorldOptions::default())?;
     Ok("no error".into())
 }
 

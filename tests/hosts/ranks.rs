@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(50);
 /// The job's world called `name`, in which hosts may be silent for [`SILENCE`].
 pub fn join_as(me: &Rank, name: &str, rank: u32, nranks: u32) -> Result<Arc<World>> {
     let meeting = JoinOptions { silence: SILENCE, ..me.meeting(name, rank, nranks) };
-    World::join(&meeting, &WorldOptions { timeout: TIMEOUT, ..WorldOptions::default() })
+    World::join(meeting, &WorldOptions { timeout: TIMEOUT, ..WorldOptions::default() })
 }
 
 pub fn join(me: &Rank) -> Result<Arc<World>> {
@@ -33,7 +33,7 @@ pub fn join(me: &Rank) -> Result<Arc<World>> {
 pub fn join_within(me: &Rank, patience: Duration) -> Result<Arc<World>> {
     let meeting = me.meeting(WORLD, me.rank(), me.nranks());
     let meeting = JoinOptions { silence: SILENCE, deadline: Instant::now() + patience, ..meeting };
-    World::join(&meeting, &WorldOptions::default())
+    World::join(meeting, &WorldOptions::default())
 }
 
 /// A world of four, two a host, in which every process runs `scenario`.

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use pld::codegen::cpu::abi::{Exit, Fault, Frame, Hooks, Pace, SUBMIT_FAILED, View};
+use pld::codegen::cpu::abi::{Exit, FarHooks, Fault, Frame, Hooks, Pace, SUBMIT_FAILED, View};
 use pld::codegen::cpu::{Binding, Code, compile};
 use pld::codegen::pto::{KernelParam, Module, Options, Target};
 use pld::ir::Program;
@@ -84,7 +84,7 @@ struct Rank<'k> {
     reports: Mutex<Vec<Report>>,
 }
 
-const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
+const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, far: FarHooks::NONE, stop, record };
 
 impl<'p> Kernels<'p> {
     /// Builds the kernels of a program without collectives under a name of their own.
@@ -100,6 +100,7 @@ impl<'p> Kernels<'p> {
             shaken: false,
             traced: false,
             offloaded: true,
+            far: &[],
             fenced: true,
         };
         let code = compile(program, &binding, &HOOKS).expect("the driver compiles");
@@ -182,6 +183,9 @@ impl Rank<'_> {
             place: &place,
             bells: ptr::null(),
             paces: paces.as_ptr(),
+            far: std::ptr::null(),
+            outgoing: std::ptr::null(),
+            incoming: std::ptr::null(),
             runtime: ptr::from_ref(self).cast::<c_void>().cast_mut(),
             live: 0,
             written: 0,

@@ -46,6 +46,6 @@ impl Join for Rank {
     }
 
     fn join_as(&self, name: &str, rank: u32, nranks: u32, options: &WorldOptions) -> Result<Arc<World>> {
-        World::join(&self.meeting(name, rank, nranks), options)
+        World::join(self.meeting(name, rank, nranks), options)
     }
 }

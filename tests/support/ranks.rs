@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use pld::codegen::cpu::abi::{BELL_STRIDE, Exit, Fault, Frame, Hooks, Pace, Run, SUBMIT_FAILED, View};
+use pld::codegen::cpu::abi::{BELL_STRIDE, Exit, FarHooks, Fault, Frame, Hooks, Pace, Run, SUBMIT_FAILED, View};
 use pld::codegen::cpu::{Binding, Code, compile};
 use pld::ir::Program;
 use pld::passes::plan_windows::plan_windows;
@@ -67,7 +67,7 @@ pub enum Arg {
     Bits(u64),
 }
 
-const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, stop, record };
+const HOOKS: Hooks = Hooks { wait, ring, defer, submit, drain, callback, far: FarHooks::NONE, stop, record };
 
 /// What the hooks need.
 struct Shared {
@@ -141,6 +141,7 @@ impl Ranks {
                 shaken,
                 traced: false,
                 offloaded: false,
+                far: &[],
                 fenced: !each,
             };
             compile(program, &binding, &HOOKS).expect("the program compiles")
@@ -205,6 +206,9 @@ impl Ranks {
                             place: &places[rank],
                             bells: bells.as_ptr().cast(),
                             paces: paces.as_ptr(),
+                            far: std::ptr::null(),
+                            outgoing: std::ptr::null(),
+                            incoming: std::ptr::null(),
                             runtime: std::ptr::from_ref(shared).cast::<c_void>().cast_mut(),
                             live: 0,
                             written: 0,

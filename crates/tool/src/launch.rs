@@ -130,7 +130,7 @@ impl LaunchOptions {
             agreement: format!("pld {}", env!("CARGO_PKG_VERSION")).into_bytes(),
             ..JoinOptions::new(Bootstrap::Env, Instant::now() + self.timeout)
         };
-        Ok(World::join(&options, &self.world_options())?)
+        Ok(World::join(options, &self.world_options())?)
     }
 
     /// Functions that do nothing, if that is wanted where functions are needed.

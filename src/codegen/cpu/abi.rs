@@ -51,6 +51,12 @@ pub struct Frame {
     pub bells: *const u8,
     /// What is known of the way to each peer, by rank.
     pub paces: *const Pace,
+    /// By rank, other than 0 for ranks whose windows are not mapped here.
+    pub far: *const u8,
+    /// Number of transfers under way that read memory of this process.
+    pub outgoing: *const AtomicI32,
+    /// Number of those that write it.
+    pub incoming: *const AtomicI32,
     /// The runtime's own.
     pub runtime: *mut c_void,
     /// Other than 0 while tasks have to be submitted: some have not ended, or other cores run them too. The runtime
@@ -137,10 +143,116 @@ pub struct Hooks {
         block: i64,
         blocks: i64,
     ) -> i32,
+    /// What it calls for peers whose windows are not mapped.
+    pub far: FarHooks,
     /// Holds the rank up for a while, or not. Only code that is [`super::Binding::shaken`] calls it.
     pub stop: unsafe extern "C" fn(frame: *mut Frame),
     /// Records a [`Report`] of the op with this [`crate::codegen::sites::Site`]. Only code that is [`super::Binding::traced`] calls it.
     pub record: unsafe extern "C" fn(frame: *mut Frame, report: u32, site: u32, peer: u32, value: u64),
+}
+
+/// Functions of the runtime for far peers. Each returns 0, or other than 0 if the launch has failed.
+#[derive(Clone, Copy, Debug)]
+pub struct FarHooks {
+    /// Begins a transfer of `rows` of `bytes` with a far peer: a [`Transfer`], [`Transfer::Accumulate`] plus the number of
+    /// the [`crate::ir::DType`]. `far` is where the peer's windows would be.
+    pub transfer: unsafe extern "C" fn(
+        frame: *mut Frame,
+        kind: u32,
+        peer: u32,
+        far: *mut u8,
+        near: *mut u8,
+        far_stride: usize,
+        near_stride: usize,
+        rows: usize,
+        bytes: usize,
+        site: u32,
+    ) -> i32,
+    /// Changes a cell of a far peer, `add` other than 0 to add to it, behind all that this rank has written.
+    pub signal: unsafe extern "C" fn(
+        frame: *mut Frame,
+        peer: u32,
+        cell: *const AtomicI32,
+        value: i32,
+        add: u32,
+        site: u32,
+    ) -> i32,
+    /// Returns when no transfer of the task is under way.
+    pub settle: unsafe extern "C" fn(frame: *mut Frame, site: u32) -> i32,
+    /// Returns when all that this rank has written to far peers is there.
+    pub order: unsafe extern "C" fn(frame: *mut Frame, site: u32) -> i32,
+    /// Combines regions of which some lie at far peers.
+    pub combine: unsafe extern "C" fn(frame: *mut Frame, job: *const Combination, site: u32) -> i32,
+}
+
+impl FarHooks {
+    /// Where no peer is far.
+    pub const NONE: FarHooks = {
+        unsafe extern "C" fn transfer(
+            _: *mut Frame,
+            _: u32,
+            _: u32,
+            _: *mut u8,
+            _: *mut u8,
+            _: usize,
+            _: usize,
+            _: usize,
+            _: usize,
+            _: u32,
+        ) -> i32 {
+            1
+        }
+        unsafe extern "C" fn signal(_: *mut Frame, _: u32, _: *const AtomicI32, _: i32, _: u32, _: u32) -> i32 {
+            1
+        }
+        unsafe extern "C" fn site(_: *mut Frame, _: u32) -> i32 {
+            1
+        }
+        unsafe extern "C" fn combine(_: *mut Frame, _: *const Combination, _: u32) -> i32 {
+            1
+        }
+        FarHooks { transfer, signal, settle: site, order: site, combine }
+    };
+}
+
+/// What happens between a far peer and memory of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Transfer {
+    /// Memory of this process is copied to the peer.
+    Put = 0,
+    /// The other way.
+    Get = 1,
+    /// Elements are added to the peer's.
+    Accumulate = 2,
+}
+
+/// Rows of regions of several ranks that are combined, element by element.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Combination {
+    /// A kernel of [`crate::kernels::Kernels::combine`].
+    pub kernel: *const u8,
+    /// Where the first row goes.
+    pub to: *mut u8,
+    /// Where the first row would be in the windows of rank 0.
+    pub from: *const u8,
+    /// Bytes from row to row.
+    pub to_stride: usize,
+    /// Likewise.
+    pub from_stride: usize,
+    /// Number of rows.
+    pub rows: usize,
+    /// Elements of a row.
+    pub elements: usize,
+    /// Bytes of an element of the result.
+    pub to_size: usize,
+    /// Bytes of an element of the regions.
+    pub from_size: usize,
+    /// The ranks, in order.
+    pub ranks: *const u32,
+    /// How many they are.
+    pub nranks: usize,
 }
 
 /// What code reports.

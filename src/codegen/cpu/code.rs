@@ -30,6 +30,8 @@ pub struct Binding<'a> {
     pub traced: bool,
     /// Tasks run as kernels on a card: make no code of them, but submit each one with the values that it uses.
     pub offloaded: bool,
+    /// By rank, those whose windows are not mapped; empty if all are.
+    pub far: &'a [bool],
     /// Make a fence between a signal and the look for sleepers, because sleepers cannot make it.
     pub fenced: bool,
 }

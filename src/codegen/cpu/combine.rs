@@ -29,6 +29,10 @@ impl Function<'_, '_> {
         let [dst_at, src_at, shape] = self.region(dst, src, region);
         let to = self.tensor_side(dst, None, &dst_at);
         let from = self.tensor_side(src, Some(Size::Const(0)), &src_at);
+        if self.unit.has_far() {
+            let sizes = [dst, src].map(|tensor| tensors[tensor].dtype.size());
+            return self.combine_far(kernel, src, peers, &to, &from, &shape, sizes);
+        }
         let sources = self.stack_slot(size_of::<*const u8>() as i64 * self.nranks(src));
         self.each_row(&to, &from, &shape, |f, to, from, elements| {
             f.list_sources(sources, src, peers, from)?;
@@ -60,6 +64,22 @@ impl Function<'_, '_> {
             let place = f.add(Size::Value(sources), place);
             let place = f.size_value(place);
             f.b.ins().store(PLAIN, source, place, 0);
+            Ok(())
+        })
+    }
+
+    /// Stores the ranks of the peers.
+    pub fn list_ranks(&mut self, list: Value, window: Tensor, peers: Peers) -> Result<()> {
+        let nranks = self.nranks(window);
+        self.counted_loop(Size::Const(0), peers.count, Size::Const(1), |f, k| {
+            let number = f.add(peers.first, Size::Value(k));
+            let number = if peers.first == Size::Const(0) { number } else { f.wrapped(number, nranks) };
+            let rank = f.world_rank(window, number);
+            let rank = f.size_value(rank);
+            let place = f.mul(Size::Value(k), Size::Const(size_of::<u32>() as i64));
+            let place = f.add(Size::Value(list), place);
+            let place = f.size_value(place);
+            f.b.ins().istore32(PLAIN, rank, place, 0);
             Ok(())
         })
     }

@@ -69,6 +69,8 @@ struct TaskInMaking {
     id: Option<FuncId>,
     version: Version,
     node: Node,
+    /// It may block.
+    waits: bool,
     site: u32,
     nargs: usize,
     /// Number of the root of each access.
@@ -153,7 +155,7 @@ impl<'p> Compiler<'p> {
                 .collect(),
             ndeps: task.node.latest().count(),
             all_of: task.all_of,
-            waits: task.node.waits,
+            waits: task.waits,
             defers: task.node.defers,
         };
         Ok(Code {
@@ -256,8 +258,14 @@ impl<'p> Compiler<'p> {
         if let Some(id) = id {
             self.pending.push_back(Pending::Task { id, version, op: node.op, task: node.task, captures });
         }
-        self.tasks.push(TaskInMaking { id, version, node: node.clone(), site, nargs, roots, all_of });
+        let waits = self.may_block(node);
+        self.tasks.push(TaskInMaking { id, version, node: node.clone(), waits, site, nargs, roots, all_of });
         Ok((id, number))
+    }
+
+    /// A task waits for signals, or for much to come or go.
+    pub fn may_block(&self, node: &Node) -> bool {
+        node.waits || self.moves_far(node.op)
     }
 
     /// The number of a function of the engine.

@@ -69,6 +69,10 @@ pub struct Function<'c, 'p> {
     pub numbers: HashMap<Task, u32>,
     /// Where the handles of tasks are that others depend on.
     pub handles: HashMap<Task, Value>,
+    /// Transfers of this function may be under way.
+    pub transfers: bool,
+    /// None is, at this place.
+    pub settled: bool,
     params: Vec<Value>,
     signatures: Vec<(SmallVec<[Type; 8]>, Option<Type>, SigRef)>,
 }
@@ -96,6 +100,8 @@ impl<'c, 'p> Function<'c, 'p> {
             shared: HashSet::new(),
             numbers: HashMap::new(),
             handles: HashMap::new(),
+            transfers: false,
+            settled: false,
             params: params[1..].to_vec(),
             signatures: Vec::new(),
         }
@@ -245,10 +251,13 @@ impl<'c, 'p> Function<'c, 'p> {
         let program = self.program();
         let ops = &program.blocks[block];
         let known = self.below.len();
+        // A loop comes here again from its end.
+        self.settled = false;
         for (index, &op) in ops.iter().enumerate() {
             self.op(op, ops.get(index + 1).copied())?;
         }
         self.below.truncate(known);
+        self.settled = false;
         Ok(())
     }
 
@@ -256,6 +265,7 @@ impl<'c, 'p> Function<'c, 'p> {
         self.op = op;
         self.stop_before(op);
         self.count_bytes(op);
+        self.settle_before(op);
         match &self.program().ops[op].kind {
             OpKind::Scalar { dst, expr } => self.scalar(*dst, expr),
             OpKind::VarDef { var, init } => self.var_def(*var, *init),
@@ -292,7 +302,7 @@ impl<'c, 'p> Function<'c, 'p> {
             }
             OpKind::Require { cmp, a, b, peer } => self.require(*cmp, *a, *b, *peer),
             OpKind::Agree { theirs, mine, peer, .. } => self.agree(*theirs, *mine, *peer),
-            OpKind::Notify { window, peer, at, value, op } => self.notify(*window, *peer, at, *value, *op),
+            OpKind::Notify { window, peer, at, value, op } => self.notify(*window, *peer, at, *value, *op)?,
             OpKind::Wait { window, at, expected, cmp } => {
                 self.wait(*window, at, *expected, *cmp);
                 self.stop();

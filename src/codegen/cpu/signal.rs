@@ -3,8 +3,9 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, types};
+use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, Value, types};
 
+use crate::error::Result;
 use crate::ir::{NotifyOp, Scalar, ScalarType, Tensor, WaitCmp};
 
 use super::abi::{BELL_STRIDE, Exit, Frame};
@@ -20,11 +21,23 @@ impl Function<'_, '_> {
     /// A waiter announces its sleep and then looks at the cell once more; here the cell changes and then the
     /// announcement is looked at. With a fence between the two steps on both sides, one of the two sees the other. The
     /// waiter makes both fences if it can.
-    pub fn notify(&mut self, window: Tensor, peer: Scalar, at: &[Scalar], value: Scalar, op: NotifyOp) {
+    pub fn notify(&mut self, window: Tensor, peer: Scalar, at: &[Scalar], value: Scalar, op: NotifyOp) -> Result<()> {
         let peer = self.peer(window, peer);
         let cell = self.element(window, Some(peer), at);
         self.report_notify(peer, cell);
         let value = self.value_as(value, ScalarType::I32);
+        let mapped = |f: &mut Self| {
+            f.order_far();
+            f.signal_mapped(peer, cell, value, op);
+            Ok(())
+        };
+        self.by_reach(peer, mapped, |f| {
+            f.signal_far(peer, cell, value, op);
+            Ok(())
+        })
+    }
+
+    fn signal_mapped(&mut self, peer: Size, cell: Value, value: Value, op: NotifyOp) {
         let fenced = self.unit.binding.fenced;
         match op {
             NotifyOp::Add => _ = self.b.ins().atomic_rmw(types::I32, PLAIN, AtomicRmwOp::Add, cell, value),

@@ -52,7 +52,7 @@ impl Function<'_, '_> {
 
         // Where nothing comes after a single task, nothing could run while it blocks.
         let alone = node.last && blocks == Size::Const(1);
-        let in_place = !self.unit.binding.offloaded && !node.defers && (!node.waits || alone);
+        let in_place = !self.unit.binding.offloaded && !node.defers && (!self.unit.may_block(node) || alone);
         let Some(callee) = callee.filter(|_| in_place) else {
             self.submit(&call, node);
             return Ok(());

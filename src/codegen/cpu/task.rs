@@ -24,6 +24,7 @@ impl Function<'_, '_> {
         }
         self.mark_place(op);
         self.stop();
+        self.transfers = self.unit.touches_far(op);
         let kind = &self.program().ops[op].kind;
         if let Some(predicate) = kind.task().and_then(|(_, options)| options.predicate.as_ref()) {
             self.retire_unless(predicate);
@@ -44,6 +45,7 @@ impl Function<'_, '_> {
             }
             _ => unreachable!("{} is no task", kind.name()),
         }
+        self.settle();
         self.report_end(op);
         self.stop();
         Ok(())

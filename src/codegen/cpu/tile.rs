@@ -6,7 +6,7 @@ use crate::codegen::index::Indexing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::{Atomic, DType, Op, OpKind, ReduceAxis, ReduceOp, Scalar, Tensor, Tile, TileOp};
 
-use super::abi::FaultKind;
+use super::abi::{FaultKind, Transfer};
 use super::function::Function;
 use super::transfer::Mode;
 
@@ -34,7 +34,9 @@ impl Function<'_, '_> {
         let shape = self.extent_indices(&program.tiles[dst].shape);
         self.check_region(0, src, &at, &shape);
         let source = self.tensor_side(src, peer, &at);
-        if next.is_some_and(|next| self.is_used_up(dst, next))
+        let far = peer.map_or(Some(false), |peer| self.is_far(peer));
+        if far == Some(false)
+            && next.is_some_and(|next| self.is_used_up(dst, next))
             && let Some(address) = self.contiguous(&source, &shape)
         {
             self.views.insert(dst, address);
@@ -42,7 +44,12 @@ impl Function<'_, '_> {
         }
         let destination = self.tile_side(dst);
         let mode = Mode { dtype: program.tiles[dst].dtype, atomic: Atomic::None, peer: None };
-        self.move_region(&destination, &source, &shape, mode)
+        let mapped = |f: &mut Self| {
+            f.settle();
+            f.move_region(&destination, &source, &shape, mode)
+        };
+        let Some(peer) = peer else { return mapped(self) };
+        self.by_reach(peer, mapped, |f| f.move_far(peer, &source, &destination, &shape, Transfer::Get, mode))
     }
 
     /// A tile that has just been loaded is used by op `next` and nowhere else, and that op writes tiles only: it may
@@ -68,7 +75,13 @@ impl Function<'_, '_> {
         self.check_region(0, dst, &at, &shape);
         let destination = self.tensor_side(dst, peer, &at);
         let source = self.tile_side(src);
-        self.move_region(&destination, &source, &shape, Mode { dtype: program.tensors[dst].dtype, atomic, peer })
+        let mode = Mode { dtype: program.tensors[dst].dtype, atomic, peer };
+        let mapped = |f: &mut Self| {
+            f.settle();
+            f.move_region(&destination, &source, &shape, mode)
+        };
+        let Some(peer) = peer else { return mapped(self) };
+        self.by_reach(peer, mapped, |f| f.move_far(peer, &destination, &source, &shape, Transfer::Put, mode))
     }
 
     pub fn full(&mut self, dst: Tile, value: Scalar) -> Result<()> {

@@ -10,7 +10,7 @@ use crate::codegen::index::{Indexing, Number};
 use crate::error::Result;
 use crate::ir::{Atomic, DType, Region, Scalar, Tensor, Tile};
 
-use super::abi::{Frame, Pace};
+use super::abi::{Frame, Pace, Transfer};
 use super::bounds::{Index, Indices};
 use super::function::Function;
 use super::jit::ADDRESS;
@@ -45,6 +45,17 @@ struct Step {
 struct Plan {
     row: Size,
     steps: SmallVec<[Step; 4]>,
+}
+
+/// Contiguous rows at equal distances.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    /// Elements of a row.
+    pub row: Size,
+    pub count: Size,
+    /// Bytes from row to row.
+    pub dst_stride: Size,
+    pub src_stride: Size,
 }
 
 /// What a move does with each element.
@@ -85,14 +96,27 @@ impl Function<'_, '_> {
         let mode = Mode { dtype: self.program().tensors[dst].dtype, atomic, peer: dst_peer };
         let to = self.tensor_side(dst, dst_peer, &dst_at);
         let from = self.tensor_side(src, src_peer, &src_at);
-        if !self.may_be_identical(&to, &from, mode) {
-            return self.move_region(&to, &from, &shape, mode);
+        let (peer, way) = match (dst_peer, src_peer) {
+            (Some(peer), _) => (peer, Transfer::Put),
+            (None, peer) => (peer.expect("one side is a peer's"), Transfer::Get),
+        };
+        let mapped = |f: &mut Self| f.transfer_mapped(&to, &from, &shape, mode);
+        self.by_reach(peer, mapped, |f| match way {
+            Transfer::Get => f.move_far(peer, &from, &to, &shape, way, mode),
+            _ => f.move_far(peer, &to, &from, &shape, way, mode),
+        })
+    }
+
+    fn transfer_mapped(&mut self, to: &Side, from: &Side, shape: &[Index], mode: Mode) -> Result<()> {
+        self.settle();
+        if !self.may_be_identical(to, from, mode) {
+            return self.move_region(to, from, shape, mode);
         }
         let differ = self.b.ins().icmp(IntCC::NotEqual, to.address, from.address);
         let (go, after) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(differ, go, &[], after, &[]);
         self.b.switch_to_block(go);
-        self.move_region(&to, &from, &shape, mode)?;
+        self.move_region(to, from, shape, mode)?;
         self.b.ins().jump(after, &[]);
         self.b.switch_to_block(after);
         Ok(())
@@ -141,6 +165,26 @@ impl Function<'_, '_> {
             [step] => f.move_rows(dst, src, step, plan.row, mode),
             _ => f.move_row(dst, src, plan.row, mode),
         })
+    }
+
+    /// Makes code for the rows of a region of `shape`, as many at a time as lie at equal distances on both sides: given where
+    /// they begin there.
+    pub fn each_rows(
+        &mut self,
+        dst: &Side,
+        src: &Side,
+        shape: &[Index],
+        mut rows: impl FnMut(&mut Self, Value, Value, Rows) -> Result<()>,
+    ) -> Result<()> {
+        let plan = self.plan(dst, src, shape);
+        let (inner, outer) = plan.steps.split_at(plan.steps.len().min(1));
+        let all = match inner {
+            [step] => {
+                Rows { row: plan.row, count: step.count, dst_stride: step.dst_stride, src_stride: step.src_stride }
+            }
+            _ => Rows { row: plan.row, count: Size::Const(1), dst_stride: Size::Const(0), src_stride: Size::Const(0) },
+        };
+        self.step_through(dst.address, src.address, outer, &mut |f, dst, src| rows(f, dst, src, all))
     }
 
     /// Makes code for each row of a region of `shape`, given where it begins on both sides and its elements.

@@ -7,6 +7,7 @@ use super::lane::Job;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::aligned::Aligned;
 use crate::runtime::hooks::Pending;
+use crate::runtime::traffic::Traffic;
 
 /// Bytes of a stack. Arrays of tasks have at most a page each here; pages that are not touched cost nothing.
 const STACK: usize = 1 << 20;
@@ -38,12 +39,14 @@ pub(in crate::runtime) type Stop = Yielder<Resume, Event>;
 pub(super) struct Fiber {
     coroutine: Coroutine<Resume, Event, ()>,
     scratch: Aligned,
+    /// Its transfers, where ranks are far. Boxed: blocks that wait are moved.
+    traffic: Option<Box<Traffic>>,
     /// Its block has not ended.
     busy: bool,
 }
 
 impl Fiber {
-    pub fn new() -> Result<Self> {
+    pub fn new(far: bool) -> Result<Self> {
         let stack =
             DefaultStack::new(STACK).map_err(|e| Error::new(ErrorKind::NoMemory, format!("a task's stack: {e}")))?;
         let coroutine = Coroutine::with_stack(stack, |stop: &Stop, mut resume| {
@@ -52,7 +55,7 @@ impl Fiber {
                 resume = stop.suspend(Event::Ended(exit));
             }
         });
-        Ok(Self { coroutine, scratch: Aligned::new(0, "tiles")?, busy: false })
+        Ok(Self { coroutine, scratch: Aligned::new(0, "tiles")?, traffic: far.then(Box::default), busy: false })
     }
 
     /// Runs a block until it ends or waits.
@@ -60,7 +63,7 @@ impl Fiber {
         if self.scratch.bytes() < scratch_bytes {
             self.scratch = Aligned::new(scratch_bytes, "tiles")?;
         }
-        job.set_scratch(self.scratch.as_ptr());
+        job.equip(self.scratch.as_ptr(), self.traffic.as_deref());
         Ok(self.resume(Resume::Run(job)))
     }
 

@@ -1,6 +1,7 @@
 //! A core of a rank: runs blocks of tasks, and keeps those that wait.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pld_sync::Bell;
@@ -14,6 +15,7 @@ use crate::runtime::aligned::Aligned;
 use crate::runtime::hooks::{Context, Pending, guarded};
 use crate::runtime::report;
 use crate::runtime::trace::Kind;
+use crate::runtime::traffic::Traffic;
 use crate::runtime::wait::SLICE;
 
 /// What the cores of a rank need to run tasks of a launch.
@@ -44,6 +46,7 @@ pub(in crate::runtime) struct Job {
     block: Block,
     lane: u32,
     scratch: *mut u8,
+    traffic: Option<*const Traffic>,
 }
 
 impl Job {
@@ -61,8 +64,10 @@ impl Job {
         }
     }
 
-    pub(super) fn set_scratch(&mut self, scratch: *mut u8) {
+    /// Gives the block memory for its tiles, and what counts its transfers, both its own while it runs.
+    pub(super) fn equip(&mut self, scratch: *mut u8, traffic: Option<&Traffic>) {
         self.scratch = scratch;
+        self.traffic = traffic.map(std::ptr::from_ref);
     }
 
     /// Runs the block; its exit. What a run-time check has found is recorded.
@@ -70,9 +75,17 @@ impl Job {
         // SAFETY: both outlive the block.
         let (frame, context) = unsafe { (&*self.ground.frame, &*self.ground.context) };
         let stop = stop.map(std::ptr::from_ref);
-        let context = Context { stop, task: Some(self.block.node), lane: self.lane, ..*context };
-        let mut frame =
-            Frame { scratch: self.scratch, runtime: (&raw const context).cast_mut().cast(), fault: NO_FAULT, ..*frame };
+        // SAFETY: whoever has equipped the block keeps it until the block has ended.
+        let traffic = self.traffic.map(|traffic| unsafe { &*traffic });
+        let context = Context { stop, task: Some(self.block.node), lane: self.lane, traffic, ..*context };
+        let mut frame = Frame {
+            scratch: self.scratch,
+            outgoing: traffic.map_or(std::ptr::null(), Traffic::outgoing),
+            incoming: traffic.map_or(std::ptr::null(), Traffic::incoming),
+            runtime: (&raw const context).cast_mut().cast(),
+            fault: NO_FAULT,
+            ..*frame
+        };
         // Nothing unwinds out of a fiber.
         guarded(&context, Exit::Failed as i32, || {
             let code = &context.image.routine.tasks[self.block.task as usize];
@@ -112,14 +125,16 @@ pub(in crate::runtime) struct Lane {
     blocked: Vec<Blocked>,
     /// Tile memory for tasks on the stack of the core's thread; of a further core.
     scratch: Option<Aligned>,
+    /// Likewise of those that do not stop, where ranks are far.
+    traffic: Option<Arc<Traffic>>,
 }
 
 // SAFETY: a fiber that does not run may go on in another thread: what is on its stack belongs to no thread.
 unsafe impl Send for Lane {}
 
 impl Lane {
-    pub fn new(number: u32) -> Self {
-        Self { number, idle: Vec::new(), blocked: Vec::new(), scratch: None }
+    pub fn new(number: u32, traffic: Option<Arc<Traffic>>) -> Self {
+        Self { number, idle: Vec::new(), blocked: Vec::new(), scratch: None, traffic }
     }
 
     /// Runs what can run, until nothing can and nothing waits here any more.
@@ -137,7 +152,7 @@ impl Lane {
     pub fn linger(&self, tasks: &Tasks, context: &Context) {
         let arrived =
             || self.blocked.iter().any(Blocked::arrived) || tasks.with(|s| s.graph.deferred().any(|p| p.compares()));
-        context.core.patience.spin(|| context.core.failed() || arrived());
+        context.core.spin(|| context.core.failed() || arrived());
     }
 
     /// Runs what can run, until nothing can. `own` is the launch that this core's own thread has begun; `first` is a block
@@ -190,7 +205,7 @@ impl Lane {
 
     /// Runs a block until it ends, with its exit, or waits.
     fn run(&mut self, block: Block, ground: Ground) -> Option<(Job, i32)> {
-        let job = Job { ground, block, lane: self.number, scratch: std::ptr::null_mut() };
+        let job = Job { ground, block, lane: self.number, scratch: std::ptr::null_mut(), traffic: None };
         // SAFETY: it outlives the block.
         let context = unsafe { &*ground.context };
         let begun = if context.core.failed() {
@@ -220,12 +235,13 @@ impl Lane {
             Some(scratch) if scratch.bytes() >= bytes => scratch.as_ptr(),
             scratch => scratch.insert(Aligned::new(bytes, "tiles")?).as_ptr(),
         };
-        job.set_scratch(scratch);
+        job.equip(scratch, self.traffic.as_deref());
         Ok(Event::Ended(job.run(None)))
     }
 
     fn run_on_fiber(&mut self, job: Job) -> Result<Event> {
-        let mut fiber = self.idle.pop().map_or_else(Fiber::new, Ok)?;
+        let far = self.traffic.is_some();
+        let mut fiber = self.idle.pop().map_or_else(|| Fiber::new(far), Ok)?;
         let event = fiber.run(job, job.context().image.routine.scratch_bytes)?;
         Ok(self.keep(fiber, job, event))
     }
@@ -254,7 +270,7 @@ impl Lane {
                 || self.blocked.iter().any(Blocked::arrived)
                 || main && (tasks.live() == 0 || tasks.with(|s| s.graph.deferred().any(|p| p.compares())))
         };
-        if core.patience.spin(over) {
+        if core.spin(over) {
             return;
         }
         let deferred = || tasks.with(|s| s.graph.deferred().next()).filter(|_| main);
@@ -264,7 +280,7 @@ impl Lane {
         if let Some(waiting) = &waiting {
             control.begin_wait(*waiting);
         }
-        core.patience.linger(bell, Some(SLICE), over, |elapsed| {
+        core.linger(bell, SLICE, over, |elapsed| {
             let report = |waiting| tasks.with(|s: &mut Shared| report::tasks(context, waiting, &s.graph, elapsed));
             core.check_peers(context.image, context.launch)
                 || waiting.as_ref().is_some_and(|w| core.time_out(context.rank, elapsed, || report(w)))

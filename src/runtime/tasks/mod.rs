@@ -26,6 +26,7 @@ pub(super) use touches::Touches;
 use super::chaos::Chaos;
 use super::core::Core;
 use super::hooks::{Context, Pending};
+use super::traffic::Traffic;
 use crate::codegen::cpu::abi::{Exit, Frame, SUBMIT_FAILED};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::op::{MAX_CONDITIONS, MAX_WAITERS};
@@ -47,6 +48,8 @@ pub(super) struct Tasks {
     /// Of this rank, the launching thread included.
     cores: u32,
     chaos: Option<Chaos>,
+    /// Transfers of tasks that the launching thread runs without a stack of their own, where ranks are far.
+    traffic: Option<Arc<Traffic>>,
     stop: AtomicBool,
     /// The launching thread's.
     main: UnsafeCell<Lane>,
@@ -80,7 +83,8 @@ impl Shared {
 
 impl Tasks {
     /// For a rank and so many cores, with its chaos if there is any.
-    pub(super) fn new(rank: u32, cores: u32, chaos: Option<Chaos>) -> Self {
+    pub(super) fn new(rank: u32, cores: u32, chaos: Option<Chaos>, far: bool) -> Self {
+        let traffic = far.then(Arc::default);
         Self {
             rank,
             shared: Mutex::default(),
@@ -90,7 +94,8 @@ impl Tasks {
             cores,
             chaos,
             stop: AtomicBool::new(false),
-            main: UnsafeCell::new(Lane::new(0)),
+            main: UnsafeCell::new(Lane::new(0, traffic.clone())),
+            traffic,
         }
     }
 
@@ -120,6 +125,11 @@ impl Tasks {
     /// What a frame's `live` is while nothing is pending.
     pub(super) fn at_rest(&self) -> u64 {
         u64::from(self.cores > 1 || self.chaos.is_some())
+    }
+
+    /// The launching thread's transfers, where ranks are far.
+    pub(super) fn traffic(&self) -> Option<&Traffic> {
+        self.traffic.as_deref()
     }
 
     /// What holds the rank up, if anything shall.
@@ -248,7 +258,7 @@ impl Tasks {
 /// The life of a further core of a rank.
 pub(super) fn serve(core: &Arc<Core>, rank: u32, number: u32) {
     let tasks = core.tasks(rank);
-    let mut lane = Lane::new(number);
+    let mut lane = Lane::new(number, core.far().map(|_| Arc::default()));
     loop {
         let due = || tasks.stop.load(Ordering::Acquire) || tasks.ready.load(Ordering::Acquire) > 0;
         core.patience.wait(&tasks.work, due);

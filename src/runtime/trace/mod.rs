@@ -61,9 +61,10 @@ pub(super) fn path(option: Option<PathBuf>) -> Option<PathBuf> {
 }
 
 impl Trace {
-    /// Begins a trace of ranks with so many cores each. The file of all processes begins anew with rank 0.
-    pub(super) fn begin(path: PathBuf, ranks: Range<u32>, cores: u32) -> Result<Self> {
-        if ranks.start == 0 {
+    /// Begins a trace of ranks with so many cores each. The file of all processes of a host begins anew with
+    /// the first rank there.
+    pub(super) fn begin(path: PathBuf, first: bool, ranks: Range<u32>, cores: u32) -> Result<Self> {
+        if first {
             File::create(&path).map_err(|e| failed(&path, e))?;
         }
         let lanes = || ranks.clone().flat_map(|rank| (0..cores).map(move |core| (rank, core)));

@@ -1,0 +1,370 @@
+//! Worlds whose ranks run on several hosts: what processes announce to one another, and how they wait for each other.
+//!
+//! Failures are announced, and every process hears all announcements in one order, so that all come to the same first
+//! failure. A rank that reports a time-out asks the far ranks what they do; a thread of each process answers.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pld_sync::Bell;
+
+use super::control::Board;
+use super::core::Core;
+use super::report::{self, Stance};
+use super::wait::SLICE;
+use crate::codegen::cpu;
+use crate::error::{Error, ErrorKind, Result};
+use crate::transport::far::{Accumulator, FarRanks, Listener, News, progress_until};
+use crate::transport::wire::{Put, Reader, decode_error, encode_error};
+
+/// How long a rank that reports a time-out waits for what the others say of themselves.
+const ANSWERS: Duration = Duration::from_millis(500);
+
+/// How many looks at what is waited for come between two at the network.
+const LOOKS: u32 = 8;
+
+/// How long a waiting rank with a core of its own spins before it yields.
+const SPINNING: Duration = Duration::from_micros(50);
+
+/// How elements are added at far ranks, by the numbers that generated code has for their types.
+pub(super) fn accumulators() -> &'static [Accumulator] {
+    static ALL: std::sync::OnceLock<Vec<Accumulator>> = std::sync::OnceLock::new();
+    ALL.get_or_init(|| cpu::accumulators().map(|(size, add)| Accumulator { size, add }).collect())
+}
+
+/// What processes announce.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Announcement {
+    /// A launch has failed, or the world.
+    Failure { rank: u32, epoch: u64, error: Error },
+    /// What do you do about a launch of an executable?
+    Question(Question),
+    /// This.
+    Answer { asker: u32, number: u32, answer: Answer },
+}
+
+/// What a rank wants to know of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Question {
+    asker: u32,
+    number: u32,
+    image: u32,
+    launch: u64,
+}
+
+/// What a far rank does, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) rank: u32,
+    pub(super) stance: Stance,
+    pub(super) what: String,
+}
+
+impl Announcement {
+    fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        match self {
+            Self::Failure { rank, epoch, error } => {
+                body.put_u32(0);
+                body.put_u32(*rank);
+                body.put_u64(*epoch);
+                body.put_bytes(&encode_error(error));
+            }
+            Self::Question(Question { asker, number, image, launch }) => {
+                [1, *asker, *number, *image].into_iter().for_each(|value| body.put_u32(value));
+                body.put_u64(*launch);
+            }
+            Self::Answer { asker, number, answer } => {
+                let Answer { rank, stance, what } = answer;
+                [2, *asker, *number, *rank, *stance as u32].into_iter().for_each(|value| body.put_u32(value));
+                body.put_bytes(what.as_bytes());
+            }
+        }
+        body
+    }
+
+    fn decode(body: &[u8]) -> Result<Self> {
+        let mut reader = Reader(body);
+        let kind = reader.u32()?;
+        let mut number = || reader.u32();
+        Ok(match kind {
+            0 => {
+                let rank = number()?;
+                Self::Failure { rank, epoch: reader.u64()?, error: decode_error(reader.bytes()?) }
+            }
+            1 => {
+                let (asker, number, image) = (number()?, number()?, number()?);
+                Self::Question(Question { asker, number, image, launch: reader.u64()? })
+            }
+            _ => {
+                let (asker, number, rank, stance) = (number()?, number()?, number()?, number()?);
+                let stance = [Stance::Waits, Stance::Late, Stance::Ended].into_iter().find(|s| *s as u32 == stance);
+                let answer = Answer { rank, stance: stance.unwrap_or(Stance::Late), what: reader.string()? };
+                Self::Answer { asker, number, answer }
+            }
+        })
+    }
+}
+
+/// What a process has heard and not yet dealt with.
+#[derive(Default)]
+struct Heard {
+    questions: VecDeque<Question>,
+    /// To the question that this process has asked last.
+    answers: Vec<Answer>,
+    asked: u32,
+    ending: bool,
+}
+
+/// The ear of a process of a world with far ranks.
+pub(super) struct Ear {
+    board: Arc<Board>,
+    rank: u32,
+    heard: Mutex<Heard>,
+    changed: Condvar,
+}
+
+impl Ear {
+    pub(super) fn new(board: &Arc<Board>, rank: u32) -> Arc<Self> {
+        Arc::new(Self { board: board.clone(), rank, heard: Mutex::default(), changed: Condvar::new() })
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, heard: MutexGuard<'a, Heard>, timeout: Duration) -> MutexGuard<'a, Heard> {
+        self.changed.wait_timeout(heard, timeout).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Ends the thread that answers.
+    pub(super) fn close(&self) {
+        self.heard().ending = true;
+        self.changed.notify_all();
+    }
+
+    fn take_in(&self, announcement: Announcement) {
+        match announcement {
+            Announcement::Failure { rank, epoch, error } => {
+                self.board.record().publish(rank, &error, epoch);
+                self.board.wake_all();
+            }
+            Announcement::Question(question) if question.asker != self.rank => {
+                self.heard().questions.push_back(question);
+            }
+            Announcement::Answer { asker, number, answer } if asker == self.rank => {
+                let mut heard = self.heard();
+                if heard.asked == number {
+                    heard.answers.push(answer);
+                }
+            }
+            Announcement::Question(_) | Announcement::Answer { .. } => {}
+        }
+        self.changed.notify_all();
+    }
+}
+
+impl Listener for Ear {
+    fn arrived(&self) {
+        Bell::ring_each([self.board.bell(self.rank), &self.board.control(self.rank).gate]);
+    }
+
+    fn heard(&self, news: News) {
+        match news {
+            // Whoever sends what nobody understands has another version, which joining has ruled out.
+            News::Said { body, .. } => _ = Announcement::decode(&body).map(|announcement| self.take_in(announcement)),
+            News::Left { rank } => {
+                if self.board.is_far(rank) {
+                    self.board.control(rank).leave();
+                }
+            }
+            News::Lost { rank, why } => {
+                if !self.board.control(rank).has_left() {
+                    self.board.record().publish(rank, &Error::new(ErrorKind::PeerLost, why), 0);
+                }
+            }
+        }
+        self.board.wake_all();
+    }
+}
+
+impl Core {
+    /// The far ranks, if there are any.
+    pub(super) fn far(&self) -> Option<&dyn FarRanks> {
+        self.transport.far()
+    }
+
+    /// Tells all processes of a failure, and returns when this one has heard of it too, or of an earlier one.
+    #[cold]
+    pub(super) fn announce_failure(&self, far: &dyn FarRanks, rank: u32, error: &Error, epoch: u64) {
+        let record = self.board.record();
+        if record.holds(error.kind, epoch) {
+            return;
+        }
+        let mut error = error.clone();
+        error.message.truncate(error.message.floor_char_boundary(super::failure::MAX_MESSAGE));
+        let announced = far.announce(&Announcement::Failure { rank, epoch, error: error.clone() }.encode());
+        let deadline = Instant::now() + far.silence();
+        while announced.is_ok() && !record.holds(error.kind, epoch) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        // Who cannot tell the others has lost them.
+        record.publish(rank, &error, epoch);
+    }
+
+    /// What every far rank says of itself about a launch, as far as it says anything in time.
+    pub(super) fn ask_far(&self, image: u32, launch: u64) -> Vec<Answer> {
+        let (Some(far), Some(ear)) = (self.far(), &self.ear) else { return Vec::new() };
+        let number = {
+            let mut heard = ear.heard();
+            heard.asked += 1;
+            heard.answers.clear();
+            heard.asked
+        };
+        let question = Question { asker: self.local.start, number, image, launch };
+        if far.announce(&Announcement::Question(question).encode()).is_err() {
+            return Vec::new();
+        }
+        let asked = self.board.far().iter().filter(|far| **far).count();
+        let deadline = Instant::now() + ANSWERS;
+        let mut heard = ear.heard();
+        while heard.answers.len() < asked && Instant::now() < deadline {
+            heard = ear.wait(heard, deadline.saturating_duration_since(Instant::now()));
+        }
+        std::mem::take(&mut heard.answers)
+    }
+
+    /// Answers the questions of far ranks until the world is closed.
+    pub(super) fn answer_far(&self) {
+        let (Some(far), Some(ear)) = (self.far(), &self.ear) else { return };
+        loop {
+            let mut heard = ear.heard();
+            let question = loop {
+                match heard.questions.pop_front() {
+                    Some(question) => break question,
+                    None if heard.ending => return,
+                    None => heard = ear.changed.wait(heard).unwrap_or_else(PoisonError::into_inner),
+                }
+            };
+            drop(heard);
+            let Question { asker, number, image, launch } = question;
+            let rank = self.local.start;
+            let (stance, what) = match self.image(image) {
+                Some(image) => report::describe(self, &image, launch, rank),
+                None => (Stance::Late, "has no such executable any more".into()),
+            };
+            // The asker does not wait for long.
+            let _ =
+                far.announce(&Announcement::Answer { asker, number, answer: Answer { rank, stance, what } }.encode());
+        }
+    }
+
+    /// Waits until all that this process has sent to far ranks has been executed there; an error if that takes too long or
+    /// the world ends first.
+    pub(super) fn reach_far(&self, deadline: Instant) -> Result<()> {
+        let Some(far) = self.far() else { return Ok(()) };
+        far.ask();
+        if progress_until(far, deadline, || far.reached() || self.end().is_some()) {
+            return self.end().map_or(Ok(()), Err);
+        }
+        Err(Error::new(ErrorKind::Timeout, "far ranks have not taken in what was sent to them"))
+    }
+
+    /// Leaves far ranks: they know how far this one is before they hear that it has left.
+    pub(super) fn leave_far(&self) {
+        let Some(far) = self.far() else { return };
+        if self.end().is_none() {
+            let windows = self.windows();
+            windows.iter().for_each(|windows| windows.tell(self.local.start));
+            // Whoever does not take it in will not miss it.
+            let _ = self.reach_far(Instant::now() + far.silence());
+        }
+        if let Some(ear) = &self.ear {
+            ear.close();
+        }
+    }
+
+    /// The first part of waiting: says whether `over` holds.
+    pub(super) fn spin(&self, over: impl Fn() -> bool) -> bool {
+        let Some(far) = self.far() else { return self.patience.spin(over) };
+        if self.crowded {
+            far.progress();
+            return over();
+        }
+        far.attend();
+        let begin = Instant::now();
+        let arrived = loop {
+            if (0..LOOKS).any(|_| {
+                over() || {
+                    std::hint::spin_loop();
+                    false
+                }
+            }) {
+                break true;
+            }
+            if !far.progress() && begin.elapsed() >= SPINNING {
+                break over();
+            }
+        };
+        far.unattend();
+        arrived
+    }
+
+    /// The second part, see [`super::wait::Patience::linger`].
+    pub(super) fn linger(
+        &self,
+        bell: &Bell,
+        slice: Duration,
+        over: impl Fn() -> bool,
+        give_up: impl FnMut(Duration) -> bool,
+    ) -> bool {
+        let Some(far) = self.far() else { return self.patience.linger(bell, Some(slice), over, give_up) };
+        let attended = Attended::new(far);
+        let ready = || over() || far.progress() && over();
+        self.patience.linger_with(Some(slice), ready, give_up, || {
+            attended.pause(|| bell.sleep(&over, Some(slice.min(SLICE))));
+        })
+    }
+}
+
+/// An attendance, until dropped.
+struct Attended<'a>(&'a dyn FarRanks);
+
+impl<'a> Attended<'a> {
+    fn new(far: &'a dyn FarRanks) -> Self {
+        far.attend();
+        Self(far)
+    }
+
+    /// Somebody else has to look meanwhile.
+    fn pause(&self, act: impl FnOnce()) {
+        self.0.unattend();
+        act();
+        self.0.attend();
+    }
+}
+
+impl Drop for Attended<'_> {
+    fn drop(&mut self) {
+        self.0.unattend();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announcements_survive_their_way() {
+        let error = Error::new(ErrorKind::OutOfBounds, "rank 3: far out");
+        let answer = Answer { rank: 7, stance: Stance::Ended, what: "has ended launch 2".into() };
+        for announcement in [
+            Announcement::Failure { rank: 3, epoch: 1 << 33, error },
+            Announcement::Question(Question { asker: 1, number: 2, image: 3, launch: 1 << 40 }),
+            Announcement::Answer { asker: 4, number: 5, answer },
+        ] {
+            assert_eq!(Announcement::decode(&announcement.encode()), Ok(announcement));
+        }
+    }
+}
