@@ -146,11 +146,7 @@ fn port_in_use(spread: Spread) {
     let mut job = Job::over(spread);
     let hosts = job.hosts(4);
     let (address, port) = (hosts.address(0), hosts.port());
-    let listen = || TcpListener::bind((address.as_str(), port)).unwrap();
-    let listener = match spread {
-        Spread::Namespaces { .. } => hosts.network().inside(0, listen),
-        _ => listen(),
-    };
+    let listener = hosts.inside(0, || TcpListener::bind((address.as_str(), port)).unwrap());
     job.spawn_world("join_briefly", 4);
     let outcomes = job.outcomes();
     let Outcome::Failed(_, told) = &outcomes[0] else { panic!("{:?}", outcomes[0]) };

@@ -53,6 +53,14 @@ impl Hosts {
         self.port
     }
 
+    /// Runs `body` in a thread that is on a host.
+    pub fn inside<T: Send>(&self, host: u32, body: impl FnOnce() -> T + Send) -> T {
+        match &self.network {
+            Some(network) => network.inside(host, body),
+            None => body(),
+        }
+    }
+
     /// What joins the hosts, if they are namespaces.
     pub fn network(&self) -> &Network {
         self.network.as_ref().expect("the hosts are namespaces")

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub use hosts::Hosts;
 pub use job::{Job, list};
-pub use network::{Network, namespaces_available};
+pub use network::{Network, namespaces_available, why_no_namespaces};
 pub use outcome::Outcome;
 pub use rank::{Rank, rank_process};
 pub use spread::{Spread, free_port};

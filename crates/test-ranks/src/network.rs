@@ -36,7 +36,7 @@ impl Namespace {
         made.map(Self).map_err(|e| format!("a network namespace: {e}"))
     }
 
-    /// Where other processes find it.
+    /// Its file, for other processes.
     fn path(&self) -> String {
         format!("/proc/{}/fd/{}", getpid().as_raw_nonzero(), self.0.as_raw_fd())
     }
@@ -105,6 +105,11 @@ impl Network {
         format!("10.0.0.{}", host + 1)
     }
 
+    /// The file of the namespace of each host, for other processes.
+    pub fn files(&self) -> Vec<String> {
+        self.hosts.iter().map(Namespace::path).collect()
+    }
+
     /// Lets `command` run on a host.
     pub fn enter(&self, host: u32, command: &mut Command) {
         self.hosts[host as usize].enter(command);
@@ -132,10 +137,15 @@ impl Network {
     }
 }
 
+/// Why there can be no networks here; none if there can be.
+pub fn why_no_namespaces() -> Option<&'static str> {
+    static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
+    WHY_NOT.get_or_init(|| Network::new(1).err()).as_deref()
+}
+
 /// There can be networks here. If not, says so and why: tests that need them pass without.
 pub fn namespaces_available() -> bool {
-    static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
-    let why_not = WHY_NOT.get_or_init(|| Network::new(1).err());
+    let why_not = why_no_namespaces();
     if let Some(why_not) = why_not {
         writeln!(stderr(), "skipped, without network namespaces: {why_not}").expect("standard error takes a line");
     }
