@@ -49,6 +49,34 @@ pub const DIR: Variable = Variable {
     meaning: "directory where ranks meet; it belongs to the user, with mode 0700",
 };
 
+/// Tells hosts apart.
+pub const HOST: Variable = Variable {
+    name: "PLD_HOST",
+    default: "the running system and its network",
+    meaning: "name of this host: ranks with the same name map each other's memory",
+};
+
+/// Where rank 0 listens.
+pub const ADDRESS: Variable = Variable {
+    name: "PLD_ADDRESS",
+    default: "what the launcher says",
+    meaning: "HOST:PORT where rank 0 listens, if ranks run on several hosts",
+};
+
+/// Who may join.
+pub const SECRET: Variable = Variable {
+    name: "PLD_SECRET",
+    default: "what is in PLD_SECRET_FILE",
+    meaning: "what only processes of this job know, if ranks run on several hosts",
+};
+
+/// Where that is.
+pub const SECRET_FILE: Variable = Variable {
+    name: "PLD_SECRET_FILE",
+    default: "none",
+    meaning: "file with the secret; it belongs to the user, with mode 0600",
+};
+
 /// Shakes the timing.
 pub const CHAOS: Variable = Variable {
     name: "PLD_CHAOS",
@@ -74,5 +102,13 @@ pub const KERNEL_CACHE: Variable = Variable {
     meaning: "directory of built kernels",
 };
 
+/// Names a UCX.
+pub const UCX: Variable = Variable {
+    name: "PLD_UCX",
+    default: "what the dynamic linker finds",
+    meaning: "directory of OpenUCX's libraries, libucp.so.0 and others",
+};
+
 /// All of them.
-pub const VARIABLES: &[Variable] = &[RANK, WORLD_SIZE, JOB, DIR, CHAOS, TRACE, CCEC, KERNEL_CACHE];
+pub const VARIABLES: &[Variable] =
+    &[RANK, WORLD_SIZE, JOB, DIR, HOST, ADDRESS, SECRET, SECRET_FILE, CHAOS, TRACE, CCEC, KERNEL_CACHE, UCX];

@@ -8,12 +8,20 @@
 //! or with an error on every rank that is still there, with the same text. After an error that is not about a lost
 //! rank the transport can go on: the failed call counts as done, and a rank that comes to it later gets its error too.
 
+pub(crate) mod background;
 pub mod far;
 pub mod hccl;
+mod hello;
+mod host;
+mod hosts;
 pub mod join;
+mod launcher;
+mod need;
 pub mod shm;
 mod space;
 pub mod thread;
+pub mod ucx;
+mod waiting;
 pub(crate) mod wire;
 
 use std::ops::Range;
@@ -35,12 +43,17 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// The transports by name, and for each whether it can be used here: an error says why not.
 pub fn availability() -> Vec<(&'static str, Result<()>)> {
-    vec![("thread", Ok(())), ("shm", shm::check_available()), ("hccl", hccl::check_available())]
+    vec![
+        ("thread", Ok(())),
+        ("shm", shm::check_available()),
+        ("ucx", ucx::check_available()),
+        ("hccl", hccl::check_available()),
+    ]
 }
 
 /// What every transport can do.
 pub trait Transport: Send + Sync {
-    /// Its name: `thread`, `shm`, `hccl`.
+    /// Its name: `thread`, `shm`, `ucx`, `hccl`.
     fn name(&self) -> &'static str;
 
     /// Number of ranks of the world.
@@ -102,6 +115,12 @@ impl Memory {
         self.stride
     }
 
+    /// The same memory, with other parts that are reached in this way.
+    fn with_far(mut self, far: Arc<dyn far::FarMemory>) -> Self {
+        self.far = Some(far);
+        self
+    }
+
     /// How ranks are reached whose parts are not mapped.
     pub fn far(&self) -> Option<&Arc<dyn far::FarMemory>> {
         self.far.as_ref()
@@ -150,6 +169,8 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
+        // Whoever else knows it must not touch this memory any more.
+        self.far = None;
         // SAFETY: base and length are those of one range that was mapped for this struct and is used through it only.
         let unmapped = unsafe { munmap(self.base.cast(), self.stride * self.nranks as usize) };
         debug_assert!(unmapped.is_ok());

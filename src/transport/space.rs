@@ -17,8 +17,8 @@ pub enum Scope {
     Part,
     /// The parts of all ranks, mapped into one process.
     Mapping,
-    /// The parts of all ranks that draw from this pool of memory: the host, or a cgroup.
-    Pool(u64),
+    /// The parts of all ranks that draw from this pool of memory: a host, or a cgroup there.
+    Pool { host: u32, number: u64 },
 }
 
 /// A limit on memory, as one process sees it.
@@ -30,8 +30,10 @@ pub struct Limit {
     pub name: String,
 }
 
-/// The pool of all memory of this host.
-const HOST: u64 = 0;
+/// The number of the pool of all memory of a host.
+const ALL: u64 = 0;
+/// Ranks number their hosts when they compare limits.
+const HERE: u32 = 0;
 
 /// The limits of this process. What cannot be read does not limit.
 pub fn limits() -> Vec<Limit> {
@@ -57,6 +59,14 @@ pub fn check_file(size: u64) -> Result<()> {
     }
 }
 
+/// Bytes of a file for a part of `bytes`: whole pages.
+pub fn file_size(bytes: usize) -> Result<u64> {
+    let size = bytes.max(1).checked_next_multiple_of(rustix::param::page_size());
+    let size = size.filter(|size| isize::try_from(*size).is_ok());
+    size.map(|size| size as u64)
+        .ok_or_else(|| Error::new(ErrorKind::NoSpace, format!("{bytes} bytes exceed any memory")))
+}
+
 /// `NoSpace` if one process cannot hold `nranks` parts of `bytes`.
 pub fn check_process(bytes: usize, nranks: u32) -> Result<()> {
     let limits = limits().into_iter().filter(|limit| limit.scope != Scope::Part).collect::<Vec<_>>();
@@ -77,7 +87,7 @@ pub fn check_ranks(bytes: u64, limits: &[Vec<Limit>]) -> Result<()> {
         let parts = match limit.scope {
             Scope::Part => 1,
             Scope::Mapping => nranks,
-            pool @ Scope::Pool(_) => sharers(pool),
+            pool @ Scope::Pool { .. } => sharers(pool),
         };
         u128::from(bytes) * parts as u128
     };
@@ -89,7 +99,7 @@ pub fn check_ranks(bytes: u64, limits: &[Vec<Limit>]) -> Result<()> {
             let who = match scope {
                 Scope::Part => format!("the part of rank {rank} needs"),
                 Scope::Mapping => format!("the mapping of {nranks} parts of {bytes} bytes in rank {rank} needs"),
-                Scope::Pool(_) => format!("{} ranks times {bytes} bytes need", sharers(*scope)),
+                Scope::Pool { .. } => format!("{} ranks times {bytes} bytes need", sharers(*scope)),
             };
             Err(no_space(&who, needed(limit), *available, name))
         }
@@ -106,7 +116,11 @@ fn pools(root: &Path) -> Vec<Limit> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let mut pools = Vec::new();
     if let Some(kib) = field(&read("proc/meminfo"), "MemAvailable:") {
-        pools.push(Limit { scope: Scope::Pool(HOST), available: kib << 10, name: "MemAvailable of this host".into() });
+        pools.push(Limit {
+            scope: Scope::Pool { host: HERE, number: ALL },
+            available: kib << 10,
+            name: "MemAvailable of this host".into(),
+        });
     }
     for line in read("proc/self/cgroup").lines() {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -152,7 +166,8 @@ fn cgroups(mount: &Path, path: &str, files: &CgroupFiles) -> Vec<Limit> {
             // The inode tells cgroups apart also where every container calls its own `/`.
             let pool = fs::metadata(group).ok()?.ino();
             let available = limit.saturating_sub(usage.saturating_sub(cache));
-            Some(Limit { scope: Scope::Pool(pool), available, name: format!("{} of {}", files.limit, group.display()) })
+            let scope = Scope::Pool { host: HERE, number: pool };
+            Some(Limit { scope, available, name: format!("{} of {}", files.limit, group.display()) })
         })
         .collect()
 }
@@ -243,9 +258,10 @@ mod tests {
 
     #[test]
     fn ranks_that_share_a_pool_count_together() {
-        let host = limit(Scope::Pool(HOST), 1000, "host");
+        let pool = |number| Scope::Pool { host: 0, number };
+        let host = limit(pool(ALL), 1000, "host");
         // Ranks 0 and 1 are in one cgroup, rank 2 in another.
-        let rank = |cgroup| vec![host.clone(), limit(Scope::Pool(cgroup), 300 * cgroup, "cgroup")];
+        let rank = |cgroup| vec![host.clone(), limit(pool(cgroup), 300 * cgroup, "cgroup")];
         let ranks = [rank(1), rank(1), rank(2)];
         assert_eq!(check_ranks(150, &ranks), Ok(()));
         let error = check_ranks(151, &ranks).unwrap_err();
@@ -254,6 +270,14 @@ mod tests {
         let ranks = [rank(10), rank(10), rank(20)];
         let error = check_ranks(400, &ranks).unwrap_err();
         assert_eq!(error.message, "3 ranks times 400 bytes need 1200 bytes, but only 1000 are available (host)");
+    }
+
+    #[test]
+    fn pools_of_different_hosts_are_different() {
+        let rank = |host| vec![limit(Scope::Pool { host, number: ALL }, 1000, "host")];
+        assert_eq!(check_ranks(500, &[rank(0), rank(1), rank(1)]), Ok(()));
+        let error = check_ranks(501, &[rank(0), rank(1), rank(1)]).unwrap_err();
+        assert_eq!(error.message, "2 ranks times 501 bytes need 1002 bytes, but only 1000 are available (host)");
     }
 
     #[test]
@@ -270,7 +294,7 @@ mod tests {
 
     #[test]
     fn sums_do_not_overflow() {
-        let ranks = vec![vec![limit(Scope::Pool(HOST), u64::MAX - 1, "host")]; 3];
+        let ranks = vec![vec![limit(Scope::Pool { host: 0, number: ALL }, u64::MAX - 1, "host")]; 3];
         let error = check_ranks(u64::MAX, &ranks).unwrap_err();
         assert!(error.message.contains("need 55340232221128654845 bytes"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! Numbers, strings and errors as bytes of messages. Both ends run on one host, so numbers are in native order.
+//! Numbers, strings and errors as bytes of messages. Numbers are little-endian.
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -11,11 +11,11 @@ pub trait Put {
 
 impl Put for Vec<u8> {
     fn put_u32(&mut self, value: u32) {
-        self.extend_from_slice(&value.to_ne_bytes());
+        self.extend_from_slice(&value.to_le_bytes());
     }
 
     fn put_u64(&mut self, value: u64) {
-        self.extend_from_slice(&value.to_ne_bytes());
+        self.extend_from_slice(&value.to_le_bytes());
     }
 
     fn put_bytes(&mut self, bytes: &[u8]) {
@@ -29,11 +29,11 @@ pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
     pub fn u32(&mut self) -> Result<u32> {
-        self.array().map(u32::from_ne_bytes)
+        self.array().map(u32::from_le_bytes)
     }
 
     pub fn u64(&mut self) -> Result<u64> {
-        self.array().map(u64::from_ne_bytes)
+        self.array().map(u64::from_le_bytes)
     }
 
     pub fn bytes(&mut self) -> Result<&'a [u8]> {

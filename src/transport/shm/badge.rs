@@ -8,10 +8,11 @@ use std::time::SystemTime;
 
 use rustix::process::geteuid;
 
-use super::launcher::{directory, socket_name};
+use super::names::{directory, socket_name};
 use super::place::Place;
 use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::host;
 use crate::transport::join::AllGather;
 use crate::transport::wire::{Put, Reader, decode_error, encode_error};
 
@@ -63,11 +64,11 @@ impl Badge {
 }
 
 /// Rank 0 makes up a place, and the all-gather tells it to the others.
-pub fn agree_on_place(all_gather: &AllGather, rank: u32, nranks: u32) -> Result<Place> {
+pub fn agree_on_place(all_gather: &AllGather<'_>, rank: u32, nranks: u32) -> Result<Place> {
     let mine = if rank == 0 { host_place(nranks).map(Some) } else { Ok(None) };
     let path = mine.as_ref().map(|place| place.as_ref().map_or(PathBuf::new(), |place| place.path().to_owned()));
-    let host = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
-    let badge = Badge { rank, nranks, user: geteuid().as_raw(), host, place: path.map_err(Error::clone) };
+    let (user, host) = (geteuid().as_raw(), host::system());
+    let badge = Badge { rank, nranks, user, host, place: path.map_err(Error::clone) };
     let mut badges = vec![0; SIZE * nranks as usize];
     all_gather(&badge.encode(), &mut badges)?;
     let badges = badges.chunks(SIZE).map(Badge::decode).collect::<Result<Vec<_>>>()?;

@@ -2,62 +2,26 @@
 //! with one is told to all.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
-use super::channel::{Channel, Kind, Message, Operation, Received, wait};
+use super::channel::{Channel, Kind, Message, Received};
 use super::liveness::{Beacon, Roster, left_file};
 use super::place::{Connect, Listen, Place, check_user};
-use super::star::{GRACE, Part, Parts, Star, ended, timeout};
+use super::star::{Part, Parts, Star};
 use crate::error::{Error, ErrorKind, Result};
-use crate::transport::wire::{Put, Reader, decode_error};
-
-/// Of the messages between ranks. The first two numbers of [`Hello`] and the layout of a message's tag never change.
-const PROTOCOL: u32 = 1;
-const MAGIC: u32 = 0x0070_6c64;
+use crate::transport::hello::Hello;
+use crate::transport::waiting::{GRACE, Operation, Pauses, ended, timeout, wait};
+use crate::transport::wire::decode_error;
 
 const JOIN: Operation = Operation::Join;
 
-/// Pauses between two looks at a place that is not ready.
-const FIRST_PAUSE: Duration = Duration::from_micros(200);
-const LONGEST_PAUSE: Duration = Duration::from_millis(10);
-
-/// What a rank says of itself.
-#[derive(Clone, Debug)]
-pub struct Hello {
-    pub rank: u32,
-    pub nranks: u32,
-    pub process: u32,
-    pub agreement: Vec<u8>,
-}
-
-impl Hello {
-    fn encode(&self) -> Vec<u8> {
-        let mut body = Vec::new();
-        [MAGIC, PROTOCOL, self.rank, self.nranks, self.process].into_iter().for_each(|value| body.put_u32(value));
-        body.put_bytes(&self.agreement);
-        body
-    }
-
-    fn decode(body: &[u8]) -> Result<Self> {
-        let mut reader = Reader(body);
-        let (magic, protocol) = (reader.u32()?, reader.u32()?);
-        if (magic, protocol) != (MAGIC, PROTOCOL) {
-            let message =
-                format!("a rank speaks protocol {protocol} while rank 0 speaks {PROTOCOL}: their libraries differ");
-            return Err(Error::new(ErrorKind::Mismatch, message));
-        }
-        let (rank, nranks, process) = (reader.u32()?, reader.u32()?, reader.u32()?);
-        Ok(Self { rank, nranks, process, agreement: reader.bytes()?.to_vec() })
-    }
-}
-
-/// Makes a world: connections and roster. Collective. `place` is needed by worlds of more than one rank; `hint` says
+/// Makes a world: connections, roster, and what the ranks have said of themselves. Collective. `place` is needed by worlds of more than one rank; `hint` says
 /// what may be wrong if a rank does not come.
-pub fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) -> Result<(Star, Roster)> {
+pub fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) -> Result<(Star, Roster, Vec<Hello>)> {
     let beacon = Beacon::new()?;
     let joined = match place {
         Some(place) => join(place, me, &beacon, deadline),
@@ -70,10 +34,12 @@ pub fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) ->
         _ => error,
     })?;
     // Whoever could not take the descriptors says so now, and nobody has a world.
-    let roster = roster(me.rank, parts, beacon);
-    let mine = roster.as_ref().map(|_| Part { body: &[], fd: None }).map_err(Error::clone);
-    star.gather(JOIN, mine, roster.as_ref().ok(), deadline.max(Instant::now() + GRACE))?;
-    Ok((star, roster?))
+    let met = roster(me.rank, parts, beacon);
+    let mine = met.as_ref().map(|_| Part { body: &[], fd: None }).map_err(Error::clone);
+    let roster = met.as_ref().map(|(roster, _)| roster).ok();
+    star.gather(JOIN, mine, roster, deadline.max(Instant::now() + GRACE))?;
+    let (roster, hellos) = met?;
+    Ok((star, roster, hellos))
 }
 
 fn join(place: &Place, me: &Hello, beacon: &Beacon, deadline: Instant) -> Result<(Star, Parts)> {
@@ -104,12 +70,13 @@ fn parts(me: &Hello, beacon: &Beacon, others: Vec<(Hello, OwnedFd)>) -> Result<P
     Ok(Parts { bodies: hellos.iter().map(Hello::encode).collect(), fds: Ok(fds) })
 }
 
-fn roster(rank: u32, parts: Parts, beacon: Beacon) -> Result<Roster> {
+fn roster(rank: u32, parts: Parts, beacon: Beacon) -> Result<(Roster, Vec<Hello>)> {
     let hellos = parts.bodies.iter().map(|body| Hello::decode(body)).collect::<Result<Vec<_>>>()?;
     let mut lights = parts.fds?;
     let left = lights.pop().filter(|_| lights.len() == hellos.len());
     let left = left.ok_or_else(|| Error::new(ErrorKind::Mismatch, "rank 0 has sent too few file descriptors"))?;
-    Roster::new(rank, lights, hellos.iter().map(|hello| hello.process).collect(), left, beacon)
+    let processes = hellos.iter().map(|hello| hello.process).collect();
+    Ok((Roster::new(rank, lights, processes, left, beacon)?, hellos))
 }
 
 /// A listening socket; `None` if somebody has one at this place.
@@ -159,26 +126,6 @@ fn clean_up(place: &Place) {
         && place.exists()
         && pauses.pause()
     {}
-}
-
-/// Growing pauses up to a deadline.
-struct Pauses {
-    next: Duration,
-    deadline: Instant,
-}
-
-impl Pauses {
-    fn until(deadline: Instant) -> Self {
-        Self { next: FIRST_PAUSE, deadline }
-    }
-
-    /// False if the deadline has come.
-    fn pause(&mut self) -> bool {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        std::thread::sleep(self.next.min(left));
-        self.next = (self.next * 2).min(LONGEST_PAUSE);
-        !left.is_zero()
-    }
 }
 
 /// Rank 0, waiting for the others.
@@ -301,39 +248,18 @@ impl Host<'_> {
     }
 
     fn check(&self, message: Message) -> Result<(Hello, OwnedFd)> {
-        let mismatch = |what: String| Err(Error::new(ErrorKind::Mismatch, what));
         if message.tag.kind == Kind::Refusal {
             return Err(decode_error(&message.body));
         }
         let hello = Hello::decode(&message.body)?;
-        let (rank, nranks) = (hello.rank, self.me.nranks);
-        if hello.nranks != nranks {
-            let theirs = hello.nranks;
-            return mismatch(format!("rank {rank} says that the world has {theirs} ranks, rank 0 says {nranks}"));
-        }
-        if rank >= nranks {
-            let process = hello.process;
-            return mismatch(format!(
-                "process {process} says that it is rank {rank}, but the world has {nranks} ranks"
-            ));
-        }
-        let earlier = match rank {
-            0 => Some(self.me),
-            rank => self.members[rank as usize - 1].as_ref().map(|member| &member.hello),
-        };
-        if let Some(Hello { process, .. }) = earlier {
-            let other = hello.process;
-            return mismatch(format!("rank {rank} is there twice: processes {process} and {other}"));
-        }
-        if hello.agreement != self.me.agreement {
-            let [theirs, ours] = [&hello.agreement, &self.me.agreement].map(|bytes| shown(bytes));
-            return mismatch(format!("rank {rank} comes with {theirs}, rank 0 with {ours}"));
-        }
+        let earlier = |rank: u32| self.members[rank as usize - 1].as_ref().map(|member| &member.hello);
+        hello.check(self.me, earlier)?;
         match message.fds.into_iter().next() {
             Some(light) => Ok((hello, light)),
-            None => {
-                Err(Error::new(ErrorKind::Io, format!("rank 0 has no room for the file descriptor of rank {rank}")))
-            }
+            None => Err(Error::new(
+                ErrorKind::Io,
+                format!("rank 0 has no room for the file descriptor of rank {}", hello.rank),
+            )),
         }
     }
 
@@ -354,9 +280,4 @@ impl Host<'_> {
         }
         Ok(())
     }
-}
-
-/// Agreements are texts as a rule.
-fn shown(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).escape_debug().to_string()
 }

@@ -5,12 +5,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
 };
+
+use crate::transport::waiting::{Operation, wait};
 
 /// Most bytes of a message in one packet: far below the default size of a socket's buffer.
 const PACKET_BODY: usize = 64 << 10;
@@ -33,25 +35,6 @@ pub enum Kind {
     Failure = 4,
 }
 
-/// Which collective a message belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Operation {
-    Join = 1,
-    Exchange = 2,
-    Allocate = 3,
-}
-
-impl Operation {
-    pub fn name(self) -> &'static str {
-        match self {
-            Operation::Join => "join",
-            Operation::Exchange => "exchange",
-            Operation::Allocate => "allocate",
-        }
-    }
-}
-
 /// The head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
@@ -69,8 +52,7 @@ impl Tag {
 
     fn decode([kind, operation, more, fds, a, b, c, d]: [u8; HEADER]) -> Option<(Self, bool, usize)> {
         let kind = [Kind::Part, Kind::Refusal, Kind::Parts, Kind::Failure].into_iter().find(|k| *k as u8 == kind)?;
-        let operations = [Operation::Join, Operation::Exchange, Operation::Allocate];
-        let operation = operations.into_iter().find(|o| *o as u8 == operation)?;
+        let operation = Operation::decode(operation)?;
         Some((Self { kind, operation, sequence: u32::from_ne_bytes([a, b, c, d]) }, more != 0, fds.into()))
     }
 }
@@ -209,25 +191,6 @@ impl Channel {
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-/// Waits until one of `fds` is ready; false if `deadline` comes first. Signals do not end the wait.
-pub fn wait(fds: &mut [PollFd<'_>], deadline: Instant) -> bool {
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-        match poll(fds, Some(&timeout)) {
-            Ok(0) if left.is_zero() => return false,
-            Ok(0) | Err(Errno::INTR) => {}
-            Ok(_) => return true,
-            // No room for the kernel's list of descriptors: the caller looks for itself, now and then.
-            Err(_) if left.is_zero() => return false,
-            Err(_) => {
-                std::thread::sleep(left.min(Duration::from_millis(1)));
-                return true;
-            }
-        }
     }
 }
 

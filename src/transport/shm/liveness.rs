@@ -46,6 +46,8 @@ pub struct Roster {
     /// By rank.
     lights: Vec<OwnedFd>,
     processes: Vec<u32>,
+    /// What ranks are called by others, by rank: in a world that is a part of another one, by that one's ranks.
+    names: Vec<u32>,
     /// One [`AtomicU32`] a rank: not 0 once it has left.
     left: Memory,
     _beacon: Beacon,
@@ -73,7 +75,18 @@ impl Roster {
     /// `lights` and `processes` are by rank; `left` is a [`left_file`] shared by all ranks.
     pub fn new(rank: u32, lights: Vec<OwnedFd>, processes: Vec<u32>, left: OwnedFd, beacon: Beacon) -> Result<Self> {
         let left = memory::map(&[left], left_bytes(lights.len() as u32))?;
-        Ok(Self { rank, lights, processes, left, _beacon: beacon, owner: getpid() })
+        let names = (0..lights.len() as u32).collect();
+        Ok(Self { rank, lights, processes, names, left, _beacon: beacon, owner: getpid() })
+    }
+
+    /// Gives ranks the names that others know them by.
+    pub fn rename(&mut self, names: Vec<u32>) {
+        self.names = names;
+    }
+
+    /// What others call `rank`.
+    pub fn name(&self, rank: u32) -> u32 {
+        self.names[rank as usize]
     }
 
     /// A rank whose process has ended without leaving.
@@ -101,9 +114,10 @@ impl Roster {
 
     /// Why `rank`, which is gone, is gone.
     pub fn obituary(&self, rank: u32) -> Error {
+        let (name, process) = (self.name(rank), self.processes[rank as usize]);
         let how = match self.has_left(rank) {
-            true => format!("rank {rank} has left the world"),
-            false => format!("rank {rank} (process {}) has ended", self.processes[rank as usize]),
+            true => format!("rank {name} has left the world"),
+            false => format!("rank {name} (process {process}) has ended"),
         };
         Error::new(ErrorKind::PeerLost, how)
     }

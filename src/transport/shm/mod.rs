@@ -4,23 +4,25 @@
 mod badge;
 mod bootstrap;
 mod channel;
-mod launcher;
 mod liveness;
 mod memory;
+mod names;
 mod place;
 mod star;
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use self::bootstrap::Hello;
-use self::channel::Operation;
 use self::liveness::Roster;
+use self::memory::Among;
 use self::place::Place;
 use self::star::{Part, Star};
+use super::hello::Hello;
 use super::join::{Bootstrap, JoinOptions};
-use super::{MAX_MESSAGE, MAX_RANKS, Memory, Transport};
+use super::launcher::{self, Environment};
+use super::waiting::Operation;
+use super::{MAX_MESSAGE, MAX_RANKS, Memory, Transport, host};
 use crate::environment;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -31,6 +33,8 @@ pub struct ShmTransport {
     nranks: u32,
     star: Mutex<Star>,
     roster: Roster,
+    /// The host that each rank says it runs on, by rank.
+    hosts: Vec<String>,
 }
 
 impl ShmTransport {
@@ -42,12 +46,15 @@ impl ShmTransport {
     pub fn join(options: &JoinOptions) -> Result<Self> {
         let (place, rank, nranks, hint) = match &options.bootstrap {
             Bootstrap::Env => {
-                let env: launcher::Environment<'_> = &environment::read;
+                let env: Environment<'_> = &environment::read;
                 let assignment = launcher::assignment(env, options.rank, options.nranks)?;
+                if let Some(elsewhere) = assignment.elsewhere {
+                    return Err(Error::new(ErrorKind::Unsupported, format!("{elsewhere}; shm is for one host")));
+                }
                 let nranks = in_range(assignment.nranks)?;
                 let place = || {
-                    let name = launcher::socket_name(&assignment.job, nranks);
-                    Place::private(&launcher::directory(env), name.as_ref())
+                    let name = names::socket_name(&assignment.job, nranks);
+                    Place::private(&names::directory(env), name.as_ref())
                 };
                 let hint = if assignment.by_ancestor {
                     "; without a launcher, ranks of a job need the same PLD_JOB"
@@ -66,26 +73,75 @@ impl ShmTransport {
                 ((nranks > 1).then(place).transpose()?, rank, nranks, "")
             }
             Bootstrap::Tcp { host, port } => {
-                let message = format!("ranks that meet at {host}:{port} do not map each other's memory");
-                return Err(Error::new(ErrorKind::Unsupported, message));
+                let (rank, nranks) = explicit(options)?;
+                if nranks > 1 {
+                    let message = format!("{host}:{port} is not a place where ranks map each other's memory");
+                    return Err(Error::new(ErrorKind::Unsupported, message));
+                }
+                (None, rank, nranks, "")
             }
         };
         if nranks == 1 && rank != 0 {
             return Err(Error::new(ErrorKind::Mismatch, format!("rank {rank} is outside a world of 1 rank")));
         }
-        let me = Hello { rank, nranks, process: std::process::id(), agreement: options.agreement.clone() };
-        let (star, roster) = bootstrap::meet(place.as_ref(), &me, hint, options.deadline)?;
-        Ok(Self { rank, nranks, star: Mutex::new(star), roster })
+        let agreement = options.agreed();
+        let me = Hello { rank, nranks, process: std::process::id(), host: host::named(), agreement };
+        Self::meet(place.as_ref(), &me, hint, options.deadline)
+    }
+
+    /// The ranks of one host among those of the world that `session` names, in which all have met already; `names` are
+    /// theirs in that world. Collective among them.
+    pub(super) fn of_host(session: &str, names: &[u32], rank: u32, deadline: Instant) -> Result<Self> {
+        let nranks = names.len() as u32;
+        let index = names.iter().position(|name| *name == rank).expect("a rank is on its own host") as u32;
+        let place = || {
+            let name = names::socket_name(&format!("{session} {}", names[0]), nranks);
+            Place::private(&names::directory(&environment::read), name.as_ref())
+        };
+        let place = (nranks > 1).then(place).transpose()?;
+        let (process, agreement) = (std::process::id(), session.into());
+        let me = Hello { rank: index, nranks, process, host: String::new(), agreement };
+        let mut met = Self::meet(place.as_ref(), &me, "", deadline).map_err(|error| match error.kind {
+            ErrorKind::Timeout | ErrorKind::PeerLost => {
+                let where_to = place.as_ref().map(|place| place.path().display().to_string()).unwrap_or_default();
+                let message = format!("ranks {names:?} of one host do not meet at {where_to}: do all see that place?");
+                Error::new(error.kind, message)
+            }
+            _ => error,
+        })?;
+        met.roster.rename(names.to_vec());
+        Ok(met)
+    }
+
+    fn meet(place: Option<&Place>, me: &Hello, hint: &str, deadline: Instant) -> Result<Self> {
+        let (star, roster, hellos) = bootstrap::meet(place, me, hint, deadline)?;
+        let hosts = hellos.into_iter().map(|hello| hello.host).collect();
+        Ok(Self { rank: me.rank, nranks: me.nranks, star: Mutex::new(star), roster, hosts })
+    }
+
+    /// The environment names several hosts, although all ranks have met on one.
+    pub(super) fn pretends_hosts(&self) -> bool {
+        self.hosts.iter().any(|host| *host != self.hosts[0])
+    }
+
+    /// Memory of a world of `nranks` ranks of which these ones, called `names`, share theirs. Collective among them.
+    pub(super) fn share(&self, names: &[u32], nranks: u32, bytes: usize, deadline: Instant) -> Result<Memory> {
+        let among = Among { rank: names[self.rank as usize], places: names, nranks };
+        memory::share(&mut self.star(), &self.roster, among, bytes, deadline)
+    }
+
+    fn star(&self) -> MutexGuard<'_, Star> {
+        self.star.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An error if no world of processes can be made here.
 pub fn check_available() -> Result<()> {
     memory::check_available()?;
-    place::check_directory(&launcher::directory(&environment::read))
+    place::check_directory(&names::directory(&environment::read))
 }
 
-fn explicit(options: &JoinOptions) -> Result<(u32, u32)> {
+pub(super) fn explicit(options: &JoinOptions) -> Result<(u32, u32)> {
     match (options.rank, options.nranks) {
         (Some(rank), Some(nranks)) => Ok((rank, in_range(nranks)?)),
         _ => Err(Error::invalid("this bootstrap needs the rank and the number of ranks in the options")),
@@ -121,13 +177,12 @@ impl Transport for ShmTransport {
                 self.rank
             ))),
         };
-        let mut star = self.star.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(star.gather(Operation::Exchange, mine, Some(&self.roster), deadline)?.bodies)
+        Ok(self.star().gather(Operation::Exchange, mine, Some(&self.roster), deadline)?.bodies)
     }
 
     fn allocate(&self, bytes: usize, deadline: Instant) -> Result<Memory> {
-        let mut star = self.star.lock().unwrap_or_else(PoisonError::into_inner);
-        memory::allocate(&mut star, &self.roster, self.rank, bytes, deadline)
+        memory::agree(&mut self.star(), &self.roster, bytes, deadline)?;
+        self.share(&(0..self.nranks).collect::<Vec<_>>(), self.nranks, bytes, deadline)
     }
 
     fn lost(&self) -> Option<u32> {

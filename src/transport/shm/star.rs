@@ -5,18 +5,16 @@
 //! left over of a failed collective is recognised by its number: the next collective works.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, getrlimit};
 
-use super::channel::{Channel, Kind, Message, Operation, Received, Tag, Unsent, wait};
+use super::channel::{Channel, Kind, Message, Received, Tag, Unsent};
 use super::liveness::Roster;
 use crate::error::{Error, ErrorKind, Result};
+use crate::transport::waiting::{GRACE, Operation, ended, timeout, wait};
 use crate::transport::wire::{Put, Reader, decode_error, encode_error};
-
-/// How long a rank that gives up waits for rank 0's verdict.
-pub const GRACE: Duration = Duration::from_millis(500);
 
 /// What a rank brings.
 #[derive(Clone, Copy, Debug)]
@@ -123,28 +121,15 @@ impl Call<'_> {
     }
 
     fn timeout(&self, missing: &[u32]) -> Error {
-        timeout(missing, self.operation, self.deadline - self.begin)
+        let name = |rank: &u32| self.roster.map_or(*rank, |roster| roster.name(*rank));
+        let missing = missing.iter().map(name).collect::<Vec<_>>();
+        timeout(&missing, self.operation, self.deadline - self.begin)
     }
 
     /// Why the collective fails now that `rank` is gone: if it left, perhaps because another one was lost.
     fn gone(&self, rank: u32) -> Error {
         self.roster.map_or_else(|| ended(rank), |roster| roster.obituary(roster.lost().unwrap_or(rank)))
     }
-}
-
-/// `missing` ranks have not come to a collective.
-pub fn timeout(missing: &[u32], operation: Operation, waited: Duration) -> Error {
-    let names = missing.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    let have = if missing.len() == 1 { format!("rank {names} has") } else { format!("ranks {names} have") };
-    // Two digits are enough, and hide what went by between setting the deadline and this call.
-    let waited = format!("{:.2}", waited.as_secs_f64());
-    let waited = waited.trim_end_matches('0').trim_end_matches('.');
-    Error::new(ErrorKind::Timeout, format!("{have} not called {} within {waited} s", operation.name()))
-}
-
-/// `rank` ended while the world was being made.
-pub fn ended(rank: u32) -> Error {
-    Error::new(ErrorKind::PeerLost, format!("rank {rank} has ended before the world was complete"))
 }
 
 /// Rank 0's side, up to the verdict.

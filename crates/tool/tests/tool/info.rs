@@ -22,7 +22,7 @@ fn variables_with_their_origin() {
     assert_eq!(all["version"], env!("CARGO_PKG_VERSION"));
     assert!(all["cpus"].as_u64() > Some(0) && all["memory_bytes"].as_u64() > all["available_bytes"].as_u64());
     let transports: Vec<_> = all["transports"].as_array().unwrap().iter().map(|t| &t["name"]).collect();
-    assert_eq!(transports, ["thread", "shm", "hccl"]);
+    assert_eq!(transports, ["thread", "shm", "ucx", "hccl"]);
 }
 
 #[test]

@@ -13,18 +13,13 @@
 //! | | `SLURM_STEP_NUM_NODES`, `SLURM_NNODES` | |
 //!
 //! `PLD_JOB` comes before the launcher's own names. Where nothing names the job, it is what one process has started:
-//! the nearest ancestor whose environment has no rank. Ranks meet in the directory `PLD_DIR`, else `XDG_RUNTIME_DIR`,
-//! else `/tmp/pld-UID`. Empty variables count as not set.
+//! the nearest ancestor whose environment has no rank. Empty variables count as not set.
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
 
-use rustix::process::geteuid;
-
-use super::place::{PREFIX, SUFFIX, is_private_directory};
-use crate::environment::{DIR, JOB, RANK, WORLD_SIZE};
-use crate::error::{Error, ErrorKind, Result};
+use crate::environment::{JOB, RANK, WORLD_SIZE};
+use crate::error::{Error, Result};
 
 /// The environment without empty variables, or a made-up one.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -87,6 +82,8 @@ pub struct Assignment {
     pub job: String,
     /// The job has no name of its own, only the process that started it.
     pub by_ancestor: bool,
+    /// What says that ranks run on other hosts, if anything does.
+    pub elsewhere: Option<String>,
 }
 
 /// Reads the environment; `rank` and `nranks` come before what it says.
@@ -96,14 +93,13 @@ pub fn assignment(env: Environment<'_>, rank: Option<u32>, nranks: Option<u32>) 
         // `RANK` alone may be anybody's; our own variables are a mistake if one is missing.
         if launcher.rank == RANK.name { present.contains(&true) } else { present == [true, true] }
     });
-    let (rank, nranks) = match (rank, nranks, launcher) {
-        (Some(rank), Some(nranks), _) => (rank, nranks),
+    let (rank, nranks, elsewhere) = match (rank, nranks, launcher) {
+        (Some(rank), Some(nranks), _) => (rank, nranks, None),
         (_, _, Some(launcher)) => {
-            require_one_host(env, launcher)?;
             let [rank_name, nranks_name] = [launcher.rank, launcher.nranks];
             let rank = rank.map_or_else(|| required(env, rank_name, nranks_name), Ok);
             let nranks = nranks.map_or_else(|| required(env, nranks_name, rank_name), Ok);
-            (rank?, nranks?)
+            (rank?, nranks?, elsewhere(env, launcher)?)
         }
         (_, _, None) => {
             let names = LAUNCHERS.iter().map(|launcher| format!("{}/{}", launcher.rank, launcher.nranks));
@@ -122,29 +118,23 @@ pub fn assignment(env: Environment<'_>, rank: Option<u32>, nranks: Option<u32>) 
     let named = jobs.into_iter().find(|job| !job.is_empty());
     let by_ancestor = named.is_none();
     let job = named.unwrap_or_else(|| starter(launcher.map(|launcher| launcher.rank)));
-    Ok(Assignment { rank, nranks, job, by_ancestor })
+    Ok(Assignment { rank, nranks, job, by_ancestor, elsewhere })
 }
 
-/// `Unsupported` if the launcher has placed ranks on other hosts.
-fn require_one_host(env: Environment<'_>, launcher: &Launcher) -> Result<()> {
-    let elsewhere = |what: String| {
-        let message = format!("{} has started ranks on other hosts ({what}); shm is for one host", launcher.name);
-        Err(Error::new(ErrorKind::Unsupported, message))
-    };
+/// What says that the launcher has placed ranks on other hosts.
+fn elsewhere(env: Environment<'_>, launcher: &Launcher) -> Result<Option<String>> {
+    let says = |what: String| format!("{} has started ranks on other hosts ({what})", launcher.name);
     if let Some(name) = launcher.local
         && let Some(local) = number(env, name)?
         && let Some(nranks) = number(env, launcher.nranks)?
         && local != nranks
     {
-        return elsewhere(format!("{name} is {local}, {} is {nranks}", launcher.nranks));
+        return Ok(Some(says(format!("{name} is {local}, {} is {nranks}", launcher.nranks))));
     }
-    if let Some(name) = launcher.nodes.iter().find(|name| env(name).is_some())
-        && let Some(nodes) = number(env, name)?
-        && nodes != 1
-    {
-        return elsewhere(format!("{name} is {nodes}"));
-    }
-    Ok(())
+    let nodes = launcher.nodes.iter().find(|name| env(name).is_some());
+    let Some(name) = nodes else { return Ok(None) };
+    let nodes = number(env, name)?;
+    Ok(nodes.filter(|nodes| *nodes != 1).map(|nodes| says(format!("{name} is {nodes}"))))
 }
 
 fn number(env: Environment<'_>, name: &str) -> Result<Option<u32>> {
@@ -183,25 +173,6 @@ fn parent_and_start(pid: u32) -> Option<(u32, u64)> {
     Some((fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?))
 }
 
-/// The directory in which ranks meet.
-pub fn directory(env: Environment<'_>) -> PathBuf {
-    let set = |name| env(name).map(PathBuf::from);
-    // `su` and containers leave other users' directories, or none, behind this variable.
-    let session = || set("XDG_RUNTIME_DIR").filter(|dir| is_private_directory(dir));
-    set(DIR.name).or_else(session).unwrap_or_else(|| format!("/tmp/pld-{}", geteuid().as_raw()).into())
-}
-
-/// Name of the socket of a job's world. Worlds of different sizes have different names, so that a rank of the next one
-/// may come while the last one is still being made.
-pub fn socket_name(job: &str, nranks: u32) -> String {
-    format!("{PREFIX}{:016x}-{nranks}{SUFFIX}", hash(job.as_bytes()))
-}
-
-/// FNV-1a: the same in every build of this library.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,7 +183,7 @@ mod tests {
     }
 
     fn named(rank: u32, nranks: u32, job: &str) -> Result<Assignment> {
-        Ok(Assignment { rank, nranks, job: job.into(), by_ancestor: false })
+        Ok(Assignment { rank, nranks, job: job.into(), by_ancestor: false, elsewhere: None })
     }
 
     fn error(variables: &[(&str, &str)]) -> String {
@@ -299,30 +270,12 @@ mod tests {
             &[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4"), ("SLURM_NNODES", "2")],
         ];
         for variables in launchers {
-            let error = assign(variables, None, None).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::Unsupported);
-            assert!(error.message.contains("shm is for one host") && error.message.contains(" is 2"), "{error}");
-            assert!(assign(variables, Some(0), Some(2)).is_ok());
+            let elsewhere = assign(variables, None, None).unwrap().elsewhere.unwrap();
+            assert!(
+                elsewhere.contains("has started ranks on other hosts") && elsewhere.ends_with(" is 2)"),
+                "{elsewhere}"
+            );
+            assert_eq!(assign(variables, Some(0), Some(2)).unwrap().elsewhere, None);
         }
-    }
-
-    #[test]
-    fn where_ranks_meet() {
-        let dir = |variables: &'static [(&str, &str)]| {
-            let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
-            directory(&find)
-        };
-        let default = PathBuf::from(format!("/tmp/pld-{}", geteuid().as_raw()));
-        assert_eq!(dir(&[("PLD_DIR", "/somewhere"), ("XDG_RUNTIME_DIR", "/proc")]), PathBuf::from("/somewhere"));
-        assert_eq!(dir(&[("XDG_RUNTIME_DIR", "/is/not/there")]), default);
-        assert_eq!(dir(&[("XDG_RUNTIME_DIR", "/proc")]), default);
-        assert_eq!(dir(&[]), default);
-    }
-
-    #[test]
-    fn names_tell_jobs_and_sizes_apart() {
-        let names = [("a", 2), ("b", 2), ("a", 3), ("", 2)].map(|(job, nranks)| socket_name(job, nranks));
-        assert_eq!(names[0], "pld-af63dc4c8601ec8c-2.sock");
-        assert!((0..4).all(|i| (0..i).all(|j| names[i] != names[j])));
     }
 }
