@@ -185,7 +185,7 @@ fn script(command: &[OsString], variables: &[(OsString, OsString)], grace: Durat
     let grace = grace.as_secs_f64();
     inner.push(format!(
         " 3<&- & rank=$!; {{ cat <&3; kill -TERM -$rank; sleep {grace}; kill -KILL -$rank; }} >/dev/null 2>&1 & \
-         watch=$!; wait $rank; code=$?; kill $watch; kill -KILL -$rank 2>/dev/null; exit $code"
+         watch=$!; {{ wait $rank; code=$?; kill $watch; kill -KILL -$rank; }} 2>/dev/null; exit $code"
     ));
     let mut script = OsString::from("exec sh -c ");
     script.push(quoted(&inner));
