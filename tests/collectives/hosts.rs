@@ -1,67 +1,67 @@
-//! Ranks on several hosts: made up, as what becomes of a call does not ask whether memory is mapped.
+//! Ranks on several hosts: pretended ones, and network namespaces.
 
-use pld::ir::{Combine, DType};
+use std::time::Duration;
 
-use crate::calls::{Call, Form, Kind, case};
-use crate::case::world;
-use crate::matrix::calls;
-use crate::numbers::DTYPES;
+use pld_test_ranks::{Job, Spread, namespaces_available};
 
-const FORMS: [Form; 3] = [Form::Task, Form::Host { cores: 1 }, Form::Host { cores: 3 }];
+use crate::processes::{all_kinds_in, barriers_and_sums_in, mismatch_in};
 
-fn compiled(nranks: u32, ranks_per_host: u32, counts: &[usize]) {
-    let world = world(nranks);
-    for (n, dtype) in DTYPES.into_iter().enumerate() {
-        for (m, &count) in counts.iter().enumerate() {
-            let case = case(&calls(nranks, dtype, count), nranks, FORMS[(n + m) % 3], n % 2 == m % 2);
-            case.on_hosts(ranks_per_host).launch(&world);
-        }
-    }
-}
+/// Far more than it takes ranks that share two CPUs with all others.
+const PATIENCE: Duration = Duration::from_secs(300);
 
-macro_rules! compiled {
-    ($($name:ident: $nranks:literal on $ranks_per_host:literal each $counts:expr;)*) => {$(
-        #[test]
-        fn $name() {
-            compiled($nranks, $ranks_per_host, &$counts);
-        }
-    )*};
-}
-
-compiled! {
-    two_hosts_of_one: 2 on 1 each [0, 1, 2, 7, 1028];
-    two_hosts_of_two: 4 on 2 each [0, 1, 2, 7, 1028];
-    three_hosts_of_two: 6 on 2 each [0, 1, 7, 1028];
-    two_hosts_of_three: 6 on 3 each [7];
-    hosts_of_two_and_of_one: 5 on 2 each [1, 7];
+fn job(spread: Spread) -> Job {
+    Job::over(spread).patient(PATIENCE)
 }
 
 #[test]
-fn interpreted() {
-    for (nranks, ranks_per_host) in [(2, 1), (4, 2), (3, 2)] {
-        for (n, dtype) in DTYPES.into_iter().enumerate() {
-            case(&calls(nranks, dtype, [0, 7][n % 2]), nranks, FORMS[n % 3], n % 2 == 0)
-                .on_hosts(ranks_per_host)
-                .interpret(0);
-        }
+fn hosts_2_all_kinds() {
+    all_kinds_in(job(Spread::Apart), 2);
+}
+
+#[test]
+fn hosts_3_all_kinds() {
+    all_kinds_in(job(Spread::Apart), 3);
+}
+
+#[test]
+fn hosts_of_pairs_4_all_kinds() {
+    all_kinds_in(job(Spread::Pairs), 4);
+}
+
+/// Hosts with unequal numbers of ranks.
+#[test]
+fn hosts_of_pairs_5_all_kinds() {
+    all_kinds_in(job(Spread::Pairs), 5);
+}
+
+#[test]
+fn hosts_barriers_and_sums() {
+    barriers_and_sums_in(job(Spread::Apart), 3);
+    barriers_and_sums_in(job(Spread::Pairs), 4);
+}
+
+#[test]
+fn hosts_are_told_of_a_mismatch() {
+    mismatch_in(job(Spread::Pairs));
+}
+
+#[test]
+fn namespaces_2_all_kinds() {
+    if namespaces_available() {
+        all_kinds_in(job(Spread::Namespaces { ranks: 2 }), 4);
     }
 }
 
-/// More than goes between hosts at once, and in two steps.
 #[test]
-fn many_elements() {
-    let kinds = [
-        Kind::Allreduce(Combine::Sum),
-        Kind::ReduceScatter(Combine::Max),
-        Kind::Broadcast { root: 1 },
-        Kind::Allgather,
-    ];
-    for (nranks, ranks_per_host, count) in [(6, 2, 65_537), (4, 2, 550_001)] {
-        let world = world(nranks);
-        for dtype in [DType::F32, DType::BF16] {
-            let call = |kind| Call { kind, mode: "hierarchical", dtype, count };
-            let calls = kinds.map(call);
-            case(&calls, nranks, Form::Host { cores: 2 }, true).on_hosts(ranks_per_host).launch(&world);
-        }
+fn namespaces_4_all_kinds() {
+    if namespaces_available() {
+        all_kinds_in(job(Spread::Namespaces { ranks: 2 }), 8);
+    }
+}
+
+#[test]
+fn namespaces_barriers_and_sums() {
+    if namespaces_available() {
+        barriers_and_sums_in(job(Spread::Namespaces { ranks: 2 }), 4);
     }
 }
