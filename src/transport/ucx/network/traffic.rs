@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::frame::{HEADER, Header, Kind};
 use super::inbox::{Get, Inbox, Part, strided};
+use super::kept::Kept;
 use super::outbox::{Held, Order, Outbox};
 use super::parcel::Parcels;
 use super::worker::{Sent, Worker};
@@ -93,11 +94,17 @@ impl Traffic {
         }
     }
 
+    /// Number of ranks of the world.
+    pub fn nranks(&self) -> usize {
+        self.boxes.len()
+    }
+
     /// Connects to a rank; false if it is not there yet.
     pub fn connect(&mut self, rank: u32, address: &[u8]) -> Result<bool> {
         let connected = self.worker.connect(rank, address)?;
         // It may have asked already.
         self.worker.inbox().stirred |= connected;
+        self.worker.inbox().peers[rank as usize].far |= connected;
         Ok(connected)
     }
 
@@ -117,14 +124,42 @@ impl Traffic {
         self.queued.is_empty() && self.held == 0 && self.underway == 0
     }
 
-    /// Memory that far ranks write from now on.
-    pub fn register(&mut self, id: u32, part: Part) {
-        self.worker.inbox().memories.insert(id, part);
+    /// Memory that far ranks reach from now on.
+    pub fn register(&mut self, id: u32, kept: Kept) {
+        self.worker.inbox().memories.insert(id, kept);
     }
 
-    /// Neither UCX nor this touches the memory any more.
-    pub fn forget(&mut self, id: u32, part: Part) {
-        self.worker.inbox().forget(id, part);
+    /// This rank does not need a memory any more. It goes when no rank does.
+    pub fn release(&mut self, id: u32) {
+        for rank in 0..self.boxes.len() as u32 {
+            let header = Header { memory: id, ..self.header(Kind::Release) };
+            self.submit(rank, Order::bare(header), None);
+        }
+        if let Some(kept) = self.worker.inbox().memories.get_mut(&id) {
+            kept.dropped = true;
+        }
+        self.worker.inbox().look(id);
+        self.forget_released();
+    }
+
+    /// A rank has left the world, having said so.
+    pub fn part(&mut self, rank: u32) {
+        self.worker.inbox().peers[rank as usize].left = true;
+        self.worker.inbox().look_at_all();
+        self.forget_released();
+    }
+
+    fn forget_released(&mut self) {
+        while let Some(id) = self.worker.inbox().released.pop() {
+            if let Some(kept) = self.worker.inbox().memories.remove(&id) {
+                self.forget(kept.part);
+            }
+        }
+    }
+
+    /// Nothing touches the memory any more.
+    fn forget(&mut self, part: Part) {
+        self.worker.inbox().forget(part);
         for order in self.boxes.iter_mut().flat_map(|out| &mut out.queue).filter(|order| part.contains(order.near)) {
             order.near = std::ptr::null();
             if order.header.kind() == Some(Kind::Answer) {
@@ -235,7 +270,8 @@ impl Traffic {
         self.holding.retain(|holding| *holding != rank);
         self.update(rank, |out| out.acknowledged = u64::MAX);
         self.worker.inbox().lose(rank);
-        self.release();
+        self.send_held();
+        self.forget_released();
         self.publish();
     }
 
@@ -303,8 +339,9 @@ impl Traffic {
             self.answer(&get);
         }
         self.pump();
-        self.release();
+        self.send_held();
         self.acknowledge();
+        self.forget_released();
     }
 
     fn answer(&mut self, get: &Header) {
@@ -337,7 +374,7 @@ impl Traffic {
     }
 
     /// Sends changes that need not wait any more.
-    fn release(&mut self) {
+    fn send_held(&mut self) {
         if self.holding.is_empty() {
             return;
         }
