@@ -257,7 +257,7 @@ impl pld_expand_options_t {
         if self.nranks > MAX_RANKS {
             return Err(Error::invalid(format!("nranks is {}; 1 to {MAX_RANKS} are possible", self.nranks)));
         }
-        if self.transport > 3 {
+        if self.transport > 5 {
             return Err(Error::invalid(format!("transport {} is unknown", self.transport)));
         }
         let nranks = if self.nranks == 0 { 2 } else { self.nranks };

@@ -27,12 +27,15 @@
 
 namespace pld {
 
-/// How ranks reach each other's memory.
+/// How ranks reach each other's memory. `automatic` is the default of the function that is called; `hosts` maps memory
+/// within a host, and goes over OpenUCX between hosts.
 enum class Transport : pld_transport_t {
   automatic = PLD_TRANSPORT_DEFAULT,
   thread = PLD_TRANSPORT_THREAD,
   shm = PLD_TRANSPORT_SHM,
   hccl = PLD_TRANSPORT_HCCL,
+  ucx = PLD_TRANSPORT_UCX,
+  hosts = PLD_TRANSPORT_AUTO,
 };
 
 /// How a task graph is written.

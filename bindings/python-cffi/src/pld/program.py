@@ -76,7 +76,7 @@ class Program:
         self,
         nranks: int = 2,
         *,
-        transport: Literal["default", "thread", "shm"] = "default",
+        transport: Literal["default", "thread", "shm", "ucx", "auto"] = "default",
         crowded: bool = False,
         unchecked: bool = False,
         ranks_per_host: int = 0,
