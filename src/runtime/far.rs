@@ -267,26 +267,39 @@ impl Core {
     /// Answers the questions of far ranks until the world is closed.
     pub(super) fn answer_far(&self) {
         let (Some(far), Some(ear)) = (self.far(), &self.ear) else { return };
+        let rank = self.local.start;
         loop {
             let mut heard = ear.heard();
-            let question = loop {
-                match heard.questions.pop_front() {
-                    Some(question) => break question,
-                    None if heard.ending => return,
-                    None => heard = ear.changed.wait(heard).unwrap_or_else(PoisonError::into_inner),
+            let answer = loop {
+                let done = self.launches.load(Ordering::Acquire);
+                if let Some(question) = heard.questions.pop_front() {
+                    drop(heard);
+                    break self.answer(&question);
                 }
+                if let Some(place) = heard.leavers.iter().position(|(_, launches)| *launches <= done) {
+                    break Announcement::Follows { leaver: heard.leavers.swap_remove(place).0, rank };
+                }
+                if heard.ending {
+                    return;
+                }
+                heard = match heard.leavers.is_empty() {
+                    true => ear.changed.wait(heard).unwrap_or_else(PoisonError::into_inner),
+                    false => ear.wait(heard, FOLLOWING),
+                };
             };
-            drop(heard);
-            let Question { asker, number, image, launch } = question;
-            let rank = self.local.start;
-            let (stance, what) = match self.image(image) {
-                Some(image) => report::describe(self, &image, launch, rank),
-                None => (Stance::Late, "has no such executable any more".into()),
-            };
-            // The asker does not wait for long.
-            let _ =
-                far.announce(&Announcement::Answer { asker, number, answer: Answer { rank, stance, what } }.encode());
+            // Whoever asks does not wait for long.
+            let _ = far.announce(&answer.encode());
         }
+    }
+
+    fn answer(&self, question: &Question) -> Announcement {
+        let Question { asker, number, image, launch } = *question;
+        let rank = self.local.start;
+        let (stance, what) = match self.image(image) {
+            Some(image) => report::describe(self, &image, launch, rank),
+            None => (Stance::Late, "has no such executable any more".into()),
+        };
+        Announcement::Answer { asker, number, answer: Answer { rank, stance, what } }
     }
 
     /// Waits until all that this process has sent to far ranks has been executed there; an error if that takes too long or
