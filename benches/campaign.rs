@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use crate::link::Link;
 use crate::method::{Sample, Summary, evaluate, usual_trip};
 use crate::peers::Peer;
 use crate::row::{LIMIT, Row, VALUE};
@@ -22,11 +23,14 @@ pub struct Plan {
     pub budget: Duration,
 }
 
-/// Who was measured: a row's own series, or one of a peer with a number of ranks.
+/// A number of ranks, and what is between them.
+pub type Setting = (u32, Link);
+
+/// Who was measured: a row's own series, or one of a peer in a setting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Row { row: String, series: String },
-    Peer { peer: &'static str, ranks: u32, series: String },
+    Peer { peer: &'static str, setting: Setting, series: String },
 }
 
 /// All samples of a run, and what went wrong.
@@ -66,7 +70,8 @@ impl Campaign {
     }
 
     fn round(&mut self, rows: &[Row], peers: &[Peer], quick: bool) {
-        for row in rows {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.link.available()).collect();
+        for row in &rows {
             progress(&format!("round {}: {}", self.rounds, row.name));
             if self.errors.contains_key(&row.name) {
                 continue;
@@ -76,15 +81,15 @@ impl Campaign {
                 Err(error) => _ = self.errors.insert(row.name.clone(), error),
             }
         }
-        for (ranks, series) in peer_series(rows) {
+        for (setting, series) in peer_series(&rows) {
             for peer in peers {
-                progress(&format!("round {}: {}, {ranks} ranks", self.rounds, peer.name));
+                progress(&format!("round {}: {}, {} ranks", self.rounds, peer.name, setting.0));
                 if self.errors.contains_key(peer.name) {
                     continue;
                 }
                 let seconds = if quick { 1e-4 } else { 4e-3 };
-                match peer.measure(&series, ranks, seconds) {
-                    Ok(samples) => self.add(samples, |series| Source::Peer { peer: peer.name, ranks, series }),
+                match peer.measure(&series, setting, seconds) {
+                    Ok(samples) => self.add(samples, |series| Source::Peer { peer: peer.name, setting, series }),
                     Err(error) => _ = self.errors.insert(peer.name.to_owned(), error),
                 }
             }
@@ -128,8 +133,8 @@ impl Campaign {
         });
         let mut peers: Vec<(&'static str, f64)> = Vec::new();
         for (source, samples) in &self.samples {
-            let Source::Peer { peer, ranks, series } = source else { continue };
-            if *ranks != row.ranks || !row.peer_series.contains(series) {
+            let Source::Peer { peer, setting, series } = source else { continue };
+            if *setting != (row.ranks, row.link) || !row.peer_series.contains(series) {
                 continue;
             }
             let Some(Summary { median, .. }) = evaluate(samples, usual) else { continue };
@@ -143,12 +148,12 @@ impl Campaign {
     }
 }
 
-/// What the peers' programs have to measure, by number of ranks.
-fn peer_series(rows: &[Row]) -> BTreeMap<u32, Vec<&str>> {
-    let mut wanted: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+/// What the peers' programs have to measure, by setting.
+fn peer_series<'r>(rows: &[&'r Row]) -> BTreeMap<Setting, Vec<&'r str>> {
+    let mut wanted: BTreeMap<Setting, Vec<&str>> = BTreeMap::new();
     for row in rows {
         for series in &row.peer_series {
-            let all = wanted.entry(row.ranks).or_default();
+            let all = wanted.entry((row.ranks, row.link)).or_default();
             if !all.contains(&series.as_str()) {
                 all.push(series);
             }

@@ -12,6 +12,7 @@
 mod board;
 mod campaign;
 mod limits;
+mod link;
 mod load;
 mod method;
 mod peers;
@@ -20,6 +21,7 @@ mod report;
 mod row;
 mod rows;
 mod session;
+mod tcp;
 mod team;
 mod tune;
 
@@ -31,6 +33,7 @@ use std::time::Duration;
 use campaign::{Campaign, Outcome, Plan};
 use load::Load;
 use peers::Peer;
+use pld_test_ranks::why_no_namespaces;
 use report::Entry;
 use row::Row;
 
@@ -151,6 +154,9 @@ fn remarks(campaign: &Campaign, peers: &[Peer], request: &Request, others: Optio
     }
     if request.plan.quick {
         text += "A quick run: the numbers mean nothing.\n";
+    }
+    if let Some(why_not) = why_no_namespaces() {
+        text += &format!("Not over links, without network namespaces: {why_not}.\n");
     }
     let missing: Vec<&str> = peers::names().filter(|name| peers.iter().all(|peer| peer.name != *name)).collect();
     if request.peers && !missing.is_empty() {

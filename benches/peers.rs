@@ -1,9 +1,15 @@
 //! The libraries that a user would pick instead, as `peers/install.sh` installs them.
 
+mod ucx;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pld_test_ranks::Hosts;
+
+use crate::campaign::Setting;
 use crate::limits;
+use crate::link::Link;
 use crate::rank::CPUS;
 use crate::team::{self, Named, path_with};
 
@@ -14,13 +20,16 @@ type Launcher = fn(&Path) -> Command;
 pub struct Peer {
     /// As it is called in the table.
     pub name: &'static str,
-    launcher: Launcher,
-    folder: PathBuf,
-    program: PathBuf,
+    program: Program,
 }
 
-/// Every peer: its name, its program, its launcher.
-const PEERS: [(&str, &str, Launcher); 4] = [
+enum Program {
+    Mpi { launcher: Launcher, folder: PathBuf, program: PathBuf },
+    Ucx,
+}
+
+/// Every MPI: its name, its program, its launcher.
+const MPIS: [(&str, &str, Launcher); 4] = [
     ("Open MPI 4", "openmpi4", |_| {
         let mut command = Command::new("mpirun.openmpi");
         command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);
@@ -61,33 +70,71 @@ const PEERS: [(&str, &str, Launcher); 4] = [
 /// shows it.
 const GREEDY: (&str, &str) = ("MPICH", "barrier");
 
+/// Also runs over links, where it is asked to use TCP between hosts.
+const OVER_LINKS: &str = "Open MPI 4";
+
+const UCX: &str = "UCX";
+
 /// Names of all peers, installed or not.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    PEERS.iter().map(|(name, ..)| *name)
+    MPIS.iter().map(|(name, ..)| *name).chain([UCX])
 }
 
-/// The peers that are installed under `target`.
+/// The peers that are installed, MPIs under `target`.
 pub fn installed(target: &Path) -> Vec<Peer> {
     let folder = target.join("peers");
-    let peer = |&(name, program, launcher): &(&'static str, &str, _)| {
+    let mpi = |&(name, program, launcher): &(&'static str, &str, _)| {
         let program = folder.join("bin").join(program);
-        program.exists().then(|| Peer { name, launcher, folder: folder.clone(), program })
+        let exists = program.exists();
+        exists.then(|| Peer { name, program: Program::Mpi { launcher, folder: folder.clone(), program } })
     };
-    PEERS.iter().filter_map(peer).collect()
+    let ucx = ucx::installed().then_some(Peer { name: UCX, program: Program::Ucx });
+    MPIS.iter().filter_map(mpi).chain(ucx).collect()
 }
 
 impl Peer {
-    /// Measures `series` with `ranks` ranks, each about `seconds` long.
-    pub fn measure(&self, series: &[&str], ranks: u32, seconds: f64) -> Result<Vec<Named>, String> {
-        let mut series = series.to_vec();
-        if ranks > CPUS && self.name == GREEDY.0 {
-            series.retain(|&series| series == GREEDY.1);
-        }
+    /// Measures those of `series` that it has, each about `seconds` long.
+    pub fn measure(&self, series: &[&str], setting: Setting, seconds: f64) -> Result<Vec<Named>, String> {
+        let is_mpi = matches!(self.program, Program::Mpi { .. });
+        let has = |series: &&str| series.starts_with(ucx::SERIES) != is_mpi && self.bears(series, setting);
+        let series: Vec<&str> = series.iter().copied().filter(has).collect();
         if series.is_empty() {
             return Ok(Vec::new());
         }
-        let mut command = (self.launcher)(&self.folder);
-        command.args(["-n", &ranks.to_string()]).arg(&self.program).arg(series.join(",")).arg(seconds.to_string());
-        team::run(command, limits::trip_between_cpus)
+        let (ranks, link) = setting;
+        match &self.program {
+            Program::Ucx => ucx::measure(&series, link, seconds),
+            Program::Mpi { launcher, folder, program } => {
+                let hosts = link.hosts(ranks)?;
+                let mut command = match link {
+                    Link::Network { ranks: each } => over(&hosts, ranks / each, each, &launcher(folder)),
+                    _ => launcher(folder),
+                };
+                command.args(["-n", &ranks.to_string()]).arg(program).arg(series.join(",")).arg(seconds.to_string());
+                team::run(command, limits::trip_between_cpus)
+            }
+        }
     }
+
+    fn bears(&self, series: &str, (ranks, link): Setting) -> bool {
+        match link {
+            Link::Windows => ranks <= CPUS || self.name != GREEDY.0 || series == GREEDY.1,
+            Link::Network { .. } => self.name == OVER_LINKS || self.name == UCX,
+            Link::SharedMemory | Link::Loopback => self.name == UCX,
+        }
+    }
+}
+
+/// Open MPI on the first of so many hosts, which starts `each` ranks on every one.
+fn over(hosts: &Hosts, count: u32, each: u32, launcher: &Command) -> Command {
+    const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/host.sh");
+    let names: Vec<String> = (0..count).map(|host| hosts.address(host)).collect();
+    let files = names.iter().zip(hosts.network().files()).map(|(name, file)| format!("{name}={file}"));
+    let slots: Vec<String> = names.iter().map(|name| format!("{name}:{each}")).collect();
+    let mut command = Command::new(AGENT);
+    command.env("PLD_BENCH_HOSTS", files.collect::<Vec<_>>().join(" "));
+    command.arg(&names[0]).arg(launcher.get_program()).args(launcher.get_args());
+    command.args(["--mca", "plm_rsh_agent", AGENT, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self,vader"]);
+    command.args(["--host", &slots.join(",")]);
+    command
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::link::Link;
 use crate::rank::Bench;
 
 /// Measures a row on one rank, taking samples of [`VALUE`] and of limits.
@@ -46,6 +47,8 @@ pub struct Row {
     pub measure: Measure,
     /// Number of processes that measure it.
     pub ranks: u32,
+    /// What is between them.
+    pub link: Link,
     /// What of the peers' programs it is compared with: the better of these series.
     pub peer_series: Vec<String>,
     /// All of them are to be met. Without any the row is for information.
@@ -56,7 +59,15 @@ impl Row {
     /// A row that one process measures, without peers or targets.
     pub fn new(name: impl Into<String>, unit: Unit, measure: impl Fn(&Bench) -> Result<(), String> + 'static) -> Self {
         let measure = Box::new(measure);
-        Self { name: name.into(), unit, measure, ranks: 1, peer_series: Vec::new(), targets: Vec::new() }
+        Self {
+            name: name.into(),
+            unit,
+            measure,
+            ranks: 1,
+            link: Link::Windows,
+            peer_series: Vec::new(),
+            targets: Vec::new(),
+        }
     }
 
     /// Measured by `ranks` processes.
@@ -64,7 +75,12 @@ impl Row {
         Self { ranks, ..self }
     }
 
-    /// Compared with this series of the peers' programs, run with as many ranks.
+    /// Whose ranks reach each other over `link`.
+    pub fn over(self, link: Link) -> Self {
+        Self { link, ..self }
+    }
+
+    /// Compared with this series of the peers' programs, run with as many ranks over the same link.
     pub fn peer(mut self, series: impl Into<String>) -> Self {
         self.peer_series.push(series.into());
         self

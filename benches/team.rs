@@ -30,9 +30,12 @@ pub fn measure(row: &Row, quick: bool) -> Result<Vec<Named>, String> {
     let program = std::env::current_exe().map_err(|e| format!("own program: {e}"))?;
     static TEAMS: AtomicU32 = AtomicU32::new(0);
     let job = format!("pld-bench-{}-{}", std::process::id(), TEAMS.fetch_add(1, Ordering::Relaxed));
-    let mut team = Team { members: Vec::new() };
+    let hosts = row.link.hosts(row.ranks)?;
+    let mut team = Team::default();
     for rank in 0..row.ranks {
         let mut command = Command::new(&program);
+        hosts.place(rank, &mut command);
+        row.link.choose(&mut command);
         command
             .env(rank::ROW, &row.name)
             .env(rank::RANK, rank.to_string())
@@ -41,7 +44,7 @@ pub fn measure(row: &Row, quick: bool) -> Result<Vec<Named>, String> {
             .env(rank::QUICK, u8::from(quick).to_string())
             .env(rank::JOB, &job)
             .stdout(if rank == 0 { Stdio::piped() } else { Stdio::null() });
-        team.members.push(spawn(command)?);
+        team.add(command)?;
     }
     let output = team.finish()?;
     Ok(output.lines().filter_map(|line| parse(line, None)).collect())
@@ -51,7 +54,9 @@ pub fn measure(row: &Row, quick: bool) -> Result<Vec<Named>, String> {
 pub fn run(mut command: Command, trip: fn() -> f64) -> Result<Vec<Named>, String> {
     let before = trip();
     command.stdout(Stdio::piped()).stderr(Stdio::null());
-    let output = Team { members: vec![spawn(command)?] }.finish()?;
+    let mut team = Team::default();
+    team.add(command)?;
+    let output = team.finish()?;
     let around = (before, trip());
     Ok(output.lines().filter_map(|line| parse(line, Some(around))).collect())
 }
@@ -70,18 +75,26 @@ fn parse(line: &str, around: Option<(f64, f64)>) -> Option<Named> {
 }
 
 /// Processes that end together. They are ended when dropped.
-struct Team {
+#[derive(Default)]
+pub struct Team {
     members: Vec<Child>,
 }
 
-fn spawn(mut command: Command) -> Result<Child, String> {
-    let name = command.get_program().display().to_string();
-    command.stdin(Stdio::null()).spawn().map_err(|e| format!("{name}: {e}"))
-}
-
 impl Team {
+    /// Starts one more.
+    pub fn add(&mut self, command: Command) -> Result<(), String> {
+        self.members.push(spawn(command)?);
+        Ok(())
+    }
+
+    /// Starts one more, which becomes the first.
+    pub fn lead(&mut self, command: Command) -> Result<(), String> {
+        self.members.insert(0, spawn(command)?);
+        Ok(())
+    }
+
     /// Waits for all, and returns what the first one printed: less than a pipe holds.
-    fn finish(mut self) -> Result<String, String> {
+    pub fn finish(mut self) -> Result<String, String> {
         let deadline = Instant::now() + TIME_LIMIT;
         let mut running = self.members.len();
         while running > 0 {
@@ -101,6 +114,11 @@ impl Team {
         let output = self.members[0].stdout.take().expect("standard output of the first member is a pipe");
         std::io::read_to_string(output).map_err(|e| format!("standard output: {e}"))
     }
+}
+
+fn spawn(mut command: Command) -> Result<Child, String> {
+    let name = command.get_program().display().to_string();
+    command.stdin(Stdio::null()).spawn().map_err(|e| format!("{name}: {e}"))
 }
 
 impl Drop for Team {

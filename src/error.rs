@@ -57,6 +57,39 @@ pub enum ErrorKind {
     Internal = 99,
 }
 
+impl ErrorKind {
+    /// All kinds.
+    pub const ALL: [ErrorKind; 22] = [
+        ErrorKind::InvalidArgument,
+        ErrorKind::InvalidState,
+        ErrorKind::Busy,
+        ErrorKind::Version,
+        ErrorKind::Forked,
+        ErrorKind::Parse,
+        ErrorKind::Verify,
+        ErrorKind::Unsupported,
+        ErrorKind::Check,
+        ErrorKind::NoMemory,
+        ErrorKind::NoSpace,
+        ErrorKind::Io,
+        ErrorKind::Unavailable,
+        ErrorKind::Device,
+        ErrorKind::Timeout,
+        ErrorKind::PeerLost,
+        ErrorKind::Aborted,
+        ErrorKind::Mismatch,
+        ErrorKind::OutOfBounds,
+        ErrorKind::Arithmetic,
+        ErrorKind::Callback,
+        ErrorKind::Internal,
+    ];
+
+    /// The kind with this number, if there is one.
+    pub fn from_code(code: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u32 == code)
+    }
+}
+
 /// An error: its kind and one line that carries the numbers a person needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -93,3 +126,14 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_numbers_of_their_own() {
+        assert!(ErrorKind::ALL.iter().all(|kind| ErrorKind::from_code(*kind as u32) == Some(*kind)));
+        assert_eq!(ErrorKind::from_code(0), None);
+    }
+}

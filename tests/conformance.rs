@@ -15,12 +15,13 @@ mod join;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use half::{bf16, f16};
 use pld::check::{self, Memory, Schedule};
 use pld::ir::{self, DType, Program};
 use pld::runtime::{Arg, CompileOptions, Executable, Resident, TensorArg, World, WorldOptions};
-use pld_test_ranks::Job;
+use pld_test_ranks::{Job, Spread, namespaces_available};
 
 use cards::on_cards;
 use join::Join;
@@ -382,6 +383,9 @@ impl Buffer {
 
 const LAUNCHES: u32 = 3;
 
+/// A host whose ranks share two CPUs with those of all others answers slowly.
+const HOSTS_PATIENCE: Duration = Duration::from_secs(300);
+
 impl Vector {
     fn is_for(&self, nranks: u32) -> bool {
         self.worlds.is_empty() || self.worlds.contains(&nranks.into())
@@ -544,6 +548,36 @@ fn over_processes(nranks: u32) {
     }
 }
 
+/// Each process on a host of its own.
+fn over_hosts(nranks: u32) {
+    spread(Job::over(Spread::Apart), nranks);
+}
+
+/// The same, with nothing but TCP between them.
+fn over_hosts_by_tcp(nranks: u32) {
+    spread(Job::over(Spread::Apart).with("UCX_TLS", "tcp,self"), nranks);
+}
+
+/// Two processes a host.
+fn over_pairs(nranks: u32) {
+    spread(Job::over(Spread::Pairs), nranks);
+}
+
+/// Two processes a host, each of which is a network namespace.
+fn over_namespaces(nranks: u32) {
+    if namespaces_available() {
+        spread(Job::over(Spread::Namespaces { ranks: 2 }), nranks);
+    }
+}
+
+fn spread(job: Job, nranks: u32) {
+    let mut job = job.patient(HOSTS_PATIENCE);
+    job.spawn_world("vectors", nranks);
+    for outcome in job.outcomes() {
+        assert_eq!(outcome.done(), "");
+    }
+}
+
 /// One process a card.
 fn over_cards(nranks: u32) {
     for outcome in cards::job("cards", nranks).outcomes() {
@@ -598,6 +632,15 @@ suite! {
     processes_3: over_processes(3);
     processes_4: over_processes(4);
     processes_8: over_processes(8);
+    hosts_2: over_hosts(2);
+    hosts_3: over_hosts(3);
+    hosts_4: over_hosts(4);
+    hosts_8: over_hosts(8);
+    hosts_by_tcp_2: over_hosts_by_tcp(2);
+    hosts_by_tcp_4: over_hosts_by_tcp(4);
+    hosts_of_pairs_4: over_pairs(4);
+    namespaces_2: over_namespaces(4);
+    namespaces_4: over_namespaces(8);
     cards_2: over_cards(2);
     cards_4: over_cards(4);
     cards_of_a_process_2: over_cards_of_a_process(2);

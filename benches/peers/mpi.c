@@ -7,7 +7,8 @@
 //     sample SERIES VALUE BEFORE AFTER
 //
 // VALUE is in microseconds, or GB/s for bandwidths. BEFORE and AFTER are the one-way trips of a cache line between
-// ranks 0 and 1 in microseconds, measured with plain loads and stores while the others sleep.
+// ranks 0 and 1 in microseconds, measured with plain loads and stores while the others sleep; they are missing if the
+// ranks run on more than one host.
 // Rank r runs on CPU r % 2. With more ranks than CPUs everything is up to the library.
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -24,6 +25,7 @@
 enum { REPEATS = 3, TIME_LIMIT = 120, LINE = 256, MAX_ITERATIONS = 20000 };
 
 static int rank, ranks;
+static int one_host, pair;  // all ranks run on one host; two of them
 static double seconds;
 static char *source, *destination;  // as large as the largest series, and as that for each rank
 
@@ -39,6 +41,7 @@ static double raw_trip(void) {
   static int round_trips;
   double best = 1e9;
   MPI_Barrier(MPI_COMM_WORLD);
+  if (!one_host) return 0;
   if (rank > 1) {
     usleep(SLEEP);
     return 0;
@@ -85,7 +88,9 @@ static void sample(const char *series, Measure *measure, size_t size, int bandwi
     double time = slowest(measure(iterations, size));
     double after = raw_trip();
     if (rank == 0) {
-      printf("sample %s %.6f %.4f %.4f\n", series, bandwidth ? (double)size / time / 1e9 : time * 1e6, before, after);
+      printf("sample %s %.6f", series, bandwidth ? (double)size / time / 1e9 : time * 1e6);
+      if (one_host) printf(" %.4f %.4f", before, after);
+      printf("\n");
       fflush(stdout);
     }
     before = after;
@@ -233,7 +238,7 @@ static void all_to_all_v(size_t bytes) {
 // routed to, with scale, weight and route; rows of bf16 come back and are summed. Buffers are made once, what is sent is
 // packed once, and what arrives is used where it arrives.
 
-enum { MAX_TOKENS = 128, MAX_RANKS = 2, MAX_ROWS = MAX_RANKS * MAX_TOKENS * ROUTES };
+enum { MAX_TOKENS = 128, MAX_RANKS = 4, MAX_ROWS = MAX_RANKS * MAX_TOKENS * ROUTES };
 
 typedef struct {
   float scale, weight;
@@ -343,6 +348,7 @@ static void moe_check(void) {
 static char *allocate(size_t bytes);
 
 static void moe_prepare(int tokens) {
+  if (ranks > MAX_RANKS) MPI_Abort(MPI_COMM_WORLD, 5);
   if (moe.x == NULL) {
     size_t routes = (size_t)MAX_TOKENS * ROUTES;
     moe.x = (Row *)allocate(MAX_TOKENS * sizeof(Row));
@@ -385,12 +391,12 @@ static const struct {
   const char *name;
   Measure *measure;
   Call *call;           // what `calls` repeats
-  int bandwidth, pair;  // the latter: needs two ranks
+  int bandwidth, pair;  // the latter: needs two ranks, of one host
 } SERIES[] = {
     {"put_notify", put_notify, NULL, 0, 1},
     {"shared_put_notify", shared_put_notify, NULL, 0, 1},
     {"put_bw", put, NULL, 1, 1},
-    {"moe", mixture, NULL, 0, 1},
+    {"moe", mixture, NULL, 0, 0},
     {"barrier", calls, barrier, 0, 0},
     {"allreduce", calls, allreduce, 0, 0},
     {"allreduce_in_place", calls, allreduce_in_place, 0, 0},
@@ -411,7 +417,7 @@ static void measure_series(const char *series) {
   size_t length = strcspn(series, "/"), size = size_of(series);
   for (size_t i = 0; i < sizeof SERIES / sizeof *SERIES; i++) {
     if (strlen(SERIES[i].name) != length || strncmp(SERIES[i].name, series, length) != 0) continue;
-    if (SERIES[i].pair && ranks != 2) return;
+    if (SERIES[i].pair && !pair) return;
     collective = SERIES[i].call;
     if (collective == all_to_all_v) skew(size);
     sample(series, SERIES[i].measure, size, SERIES[i].bandwidth);
@@ -468,11 +474,20 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < CHECKED; i++)
     if (((float *)destination)[i] != (float)(ranks * (ranks + 1) / 2 * (int)(i % 7))) MPI_Abort(MPI_COMM_WORLD, 3);
 
+  MPI_Comm host;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_size(host, &one_host);
+  one_host = one_host == ranks;
+  pair = one_host && ranks == 2;
+
   char *own, *zero;
-  MPI_Win lines = shared_window(2 * LINE, 0, &own, &zero), shared;
-  ping = (_Atomic int *)zero;
-  pong = (_Atomic int *)(zero + LINE);
-  if (ranks == 2) {
+  MPI_Win lines = MPI_WIN_NULL, shared = MPI_WIN_NULL;
+  if (one_host) {
+    lines = shared_window(2 * LINE, 0, &own, &zero);
+    ping = (_Atomic int *)zero;
+    pong = (_Atomic int *)(zero + LINE);
+  }
+  if (pair) {
     shared = shared_window(2 * LINE, 1 - rank, &shared_own, &shared_peer);
     MPI_Info info;
     MPI_Info_create(&info);
@@ -487,12 +502,12 @@ int main(int argc, char **argv) {
 
   for (size_t i = 0; i < count; i++) measure_series(series[i]);
 
-  if (ranks == 2) {
+  if (pair) {
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
     MPI_Win_free(&shared);
   }
-  MPI_Win_free(&lines);
+  if (one_host) MPI_Win_free(&lines);
   MPI_Finalize();
   return 0;
 }

@@ -81,18 +81,26 @@ host (x: tensor[1, 2] f32 in, rounds: i32) {
 /// One way of a ping-pong inside one launch.
 fn put_notify(bench: &Bench) -> Result<(), String> {
     let (board, rank, rounds) = (bench.board(), bench.rank(), bench.times(20_000));
-    let world = World::join(bench)?;
-    let executable = world.compile(&Program::parse(PUT_NOTIFY)?, false)?;
-    let mut x = [1.0, 2.0];
-    let arguments = [tensor(&mut x, &[1, 2]), int(i64::from(rounds))];
+    let mut value = ping_pong(bench, rounds)?;
     bench.sample(&mut [
         ("limit:store", &mut || Ok(limits::trip(board, rank, rounds, Signal::Store))),
         ("limit:add", &mut || Ok(limits::trip(board, rank, rounds, Signal::Add))),
-        (VALUE, &mut || {
-            limits::align(board, rank);
-            Ok(microseconds(1, |_| executable.launch(&arguments))? / f64::from(rounds) / 2.0)
-        }),
+        (VALUE, &mut value),
     ])
+}
+
+/// What measures so many rounds of it.
+pub fn ping_pong(bench: &Bench, rounds: u32) -> Result<impl FnMut() -> Result<f64, String>, String> {
+    let (board, rank) = (bench.board(), bench.rank());
+    let world = World::join(bench)?;
+    let executable = world.compile(&Program::parse(PUT_NOTIFY)?, false)?;
+    let mut x = vec![1.0, 2.0];
+    let arguments = [tensor(&mut x, &[1, 2]), int(i64::from(rounds))];
+    Ok(move || {
+        let _used = (&world, &x);
+        limits::align(board, rank);
+        Ok(microseconds(1, |_| executable.launch(&arguments))? / f64::from(rounds) / 2.0)
+    })
 }
 
 fn put_text(elements: usize) -> String {
@@ -129,23 +137,10 @@ host (x: tensor[1, N] f32 in, times: i32, epoch: i32) {{
 
 /// Rank 0 puts into rank 1's window again and again.
 fn put_bandwidth(bench: &Bench, bytes: usize) -> Result<(), String> {
-    let elements = bytes / size_of::<f32>();
     let times = bench.times(copies(bytes));
-    let world = World::join(bench)?;
-    let executable = world.compile(&Program::parse(&put_text(elements))?, true)?;
-    // The limits copy from the same memory.
-    let mut source = limits::source(bytes);
-    let shape = [1, elements as i64];
-    // SAFETY: lines are floats without gaps.
-    let floats: &mut [f32] = unsafe { std::slice::from_raw_parts_mut(source.as_mut_ptr().cast(), elements) };
-    let x = tensor(floats, &shape);
-    let mut epoch = 0;
-    let mut put = || {
-        epoch += 1;
-        let arguments = [x, int(i64::from(times)), int(epoch)];
-        let time = microseconds(1, |_| executable.launch(&arguments))?;
-        Ok(bytes as f64 * f64::from(times) / time / 1e3)
-    };
+    let mut put = stream(bench, bytes, times)?;
+    // The limits copy from memory that lies in its lines as that of the puts does.
+    let source = limits::source(bytes);
     if bench.rank() != 0 {
         return bench.sample(&mut [("limit:memcpy", &mut idle), ("limit:non_temporal", &mut idle), (VALUE, &mut put)]);
     }
@@ -155,6 +150,25 @@ fn put_bandwidth(bench: &Bench, bytes: usize) -> Result<(), String> {
         ("limit:non_temporal", &mut || Ok(speed.borrow_mut().measure(Copying::NonTemporal, times))),
         (VALUE, &mut put),
     ])
+}
+
+/// What measures the speed of `times` puts.
+pub fn stream(bench: &Bench, bytes: usize, times: u32) -> Result<impl FnMut() -> Result<f64, String>, String> {
+    let elements = bytes / size_of::<f32>();
+    let world = World::join(bench)?;
+    let executable = world.compile(&Program::parse(&put_text(elements))?, true)?;
+    let mut source = limits::source(bytes);
+    // SAFETY: lines are floats without gaps.
+    let floats: &mut [f32] = unsafe { std::slice::from_raw_parts_mut(source.as_mut_ptr().cast(), elements) };
+    let x = tensor(floats, &[1, elements as i64]);
+    let mut epoch = 0;
+    Ok(move || {
+        let _used = (&world, &source);
+        epoch += 1;
+        let arguments = [x, int(i64::from(times)), int(epoch)];
+        let time = microseconds(1, |_| executable.launch(&arguments))?;
+        Ok(bytes as f64 * f64::from(times) / time / 1e3)
+    })
 }
 
 /// What the other ranks do while rank 0 measures a limit of its own.

@@ -3,6 +3,7 @@
 mod check;
 pub mod collectives;
 mod core;
+mod hosts;
 mod limits;
 mod tasks;
 
@@ -10,5 +11,8 @@ use crate::row::Row;
 
 /// Every row, in the order of the table.
 pub fn all() -> Vec<Row> {
-    [limits::rows(), core::rows(), tasks::rows(), collectives::rows(), check::rows()].into_iter().flatten().collect()
+    [limits::rows(), core::rows(), tasks::rows(), collectives::rows(), hosts::rows(), check::rows()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

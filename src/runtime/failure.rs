@@ -36,21 +36,6 @@ pub(super) struct Record {
     text: [AtomicU64; MAX_MESSAGE / WORD],
 }
 
-/// The kinds that a launch or a world can fail with.
-const KINDS: [ErrorKind; 11] = [
-    ErrorKind::Timeout,
-    ErrorKind::PeerLost,
-    ErrorKind::Aborted,
-    ErrorKind::Mismatch,
-    ErrorKind::OutOfBounds,
-    ErrorKind::Arithmetic,
-    ErrorKind::Callback,
-    ErrorKind::Unsupported,
-    ErrorKind::Io,
-    ErrorKind::NoMemory,
-    ErrorKind::Device,
-];
-
 /// A failure of this kind ends the world: nothing can be launched any more.
 fn ends_world(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::PeerLost | ErrorKind::Aborted | ErrorKind::Internal)
@@ -149,7 +134,7 @@ impl Record {
 
     fn read(&self) -> Error {
         let kind = self.kind.load(Ordering::Relaxed);
-        let kind = KINDS.into_iter().find(|k| *k as u32 == kind).unwrap_or(ErrorKind::Internal);
+        let kind = ErrorKind::from_code(kind).unwrap_or(ErrorKind::Internal);
         let len = (self.len.load(Ordering::Relaxed) as usize).min(MAX_MESSAGE);
         let words = self.text.iter().take(len.div_ceil(WORD));
         let mut text: Vec<u8> = words.flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();

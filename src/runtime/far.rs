@@ -274,11 +274,11 @@ impl Core {
     /// Leaves far ranks: they know how far this one is before they hear that it has left.
     pub(super) fn leave_far(&self) {
         let Some(far) = self.far() else { return };
-        if self.end().is_none() {
-            let windows = self.windows();
-            windows.iter().for_each(|windows| windows.tell(self.local.start));
-            // Whoever does not take it in will not miss it.
-            let _ = self.reach_far(Instant::now() + far.silence());
+        // Whoever does not take it in will not miss it.
+        let deadline = Instant::now() + far.silence();
+        if self.end().is_none() && self.reach_far(deadline).is_ok() {
+            self.windows().iter().for_each(|windows| windows.tell(self.local.start));
+            let _ = self.reach_far(deadline);
         }
         if let Some(ear) = &self.ear {
             ear.close();

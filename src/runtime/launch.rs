@@ -43,7 +43,10 @@ impl Executable {
         }
         let _turn = core.take(Step::Reset(image))?;
         let (launches, resets) = (image.windows.launches(), image.windows.begin_reset());
-        // Far ranks are told no more often than they need to know.
+        // Far ranks are told no more often than they need to know, and zero what they are told is done with.
+        if let Err(error) = core.reach_far(core.meeting_deadline()) {
+            core.fail(core.local.start, &error);
+        }
         core.local.clone().for_each(|rank| image.windows.tell(rank));
         let pass = |ready: &dyn Fn() -> bool| {
             pass_gate(core, image, core.local.start, launches, "to reset the windows", RESET_SLICE, ready)
@@ -161,8 +164,9 @@ fn run_rank(core: &Core, image: &Image, table: &Table, launch: u64, rank: u32) {
             None => drive(&context, table, tasks.at_rest()),
             Some(queue) => cards::run(queue, &context, || drive(&context, table, 1)),
         };
-        done_well = done;
-        if done {
+        // Far ranks zero what they are told is done with.
+        done_well = done && (!windows.is_due(rank, launch) || context.reach_far(TO_BEGIN));
+        if done_well {
             windows.end(core, rank, launch);
         }
         tasks.end(&context);

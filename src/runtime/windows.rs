@@ -60,6 +60,13 @@ struct OnCards {
     cards: Box<[Arc<Card>]>,
 }
 
+/// Far ranks may still want to know how far this one has come.
+impl Drop for Windows {
+    fn drop(&mut self) {
+        (self.first..).zip(&self.horizons).for_each(|(rank, _)| self.tell(rank));
+    }
+}
+
 /// What a recovery does with windows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repair {
@@ -192,13 +199,14 @@ impl Windows {
         (1 + rank as usize) * size_of::<Progress>()
     }
 
-    /// Tells far ranks how far `rank` is, which this process is. Sent on its way behind everything that was sent before.
+    /// Tells far ranks how far `rank` is, which this process is.
     pub(super) fn tell(&self, rank: u32) {
         let Some(memory) = self.memory.far() else { return };
         let progress = self.progress(rank);
         let rows = Rows { bytes: size_of::<Progress>(), count: 1, far_stride: 0, near_stride: 0 };
         for peer in (0..).zip(&self.far).filter(|(_, far)| **far).map(|(peer, _)| peer) {
-            // SAFETY: so few bytes are copied before the call returns; the copy lies in the peer's part.
+            // SAFETY: the progress goes with the memory, which takes what is to be read from it along; the copy lies in the
+            // peer's part.
             unsafe {
                 memory.put(peer, Self::copy_of(rank) as u64, std::ptr::from_ref(progress).cast(), rows, &self.told);
             }
@@ -302,13 +310,19 @@ impl Windows {
             }
     }
 
-    /// `rank` has done `launch`.
+    /// Peers may soon need to know that `rank` has done `launch`.
+    pub(super) fn is_due(&self, rank: u32, launch: u64) -> bool {
+        !self.persistent && self.rotation.is_due(self.progress(rank), launch + 1)
+    }
+
+    /// `rank` has done `launch`. If that is due to be told, what it has sent to far ranks has been executed there.
     pub(super) fn end(&self, core: &Core, rank: u32, launch: u64) {
+        let due = self.is_due(rank, launch);
         let progress = self.progress(rank);
         progress.set_done(launch + 1);
         // Ringing takes a fence, so most launches do not. Only a peer that is nearly all sets ahead can sleep meanwhile,
         // and it looks up by itself.
-        if !self.persistent && self.rotation.is_due(progress, launch + 1) {
+        if due {
             self.tell(rank);
             self.advance(core, rank);
             core.board.open_gates(rank);

@@ -114,9 +114,6 @@ pub trait FarMemory: Send + Sync + fmt::Debug {
     fn change(&self, rank: u32, offset: u64, change: Change);
 }
 
-/// A put of so many bytes or fewer has read its near memory when it returns.
-pub const COPIED: usize = 256;
-
 /// Rows of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {

@@ -62,21 +62,6 @@ fn truncated() -> Error {
     Error::new(ErrorKind::Mismatch, "a message of another rank is too short: it runs another version")
 }
 
-/// The kinds that a transport reports to other ranks.
-const KINDS: [ErrorKind; 11] = [
-    ErrorKind::InvalidArgument,
-    ErrorKind::InvalidState,
-    ErrorKind::Unsupported,
-    ErrorKind::NoMemory,
-    ErrorKind::NoSpace,
-    ErrorKind::Io,
-    ErrorKind::Unavailable,
-    ErrorKind::Device,
-    ErrorKind::Timeout,
-    ErrorKind::PeerLost,
-    ErrorKind::Mismatch,
-];
-
 pub fn encode_error(error: &Error) -> Vec<u8> {
     let mut body = Vec::new();
     body.put_u32(error.kind as u32);
@@ -88,7 +73,7 @@ pub fn decode_error(body: &[u8]) -> Error {
     let mut reader = Reader(body);
     let decode = |reader: &mut Reader<'_>| {
         let code = reader.u32()?;
-        let kind = KINDS.into_iter().find(|kind| *kind as u32 == code).unwrap_or(ErrorKind::Internal);
+        let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::Internal);
         Ok(Error::new(kind, reader.string()?))
     };
     decode(&mut reader).unwrap_or_else(|error| error)

@@ -8,8 +8,10 @@ mod cards;
 mod case;
 mod cases;
 mod groups;
+mod hosts;
 #[path = "../support/join.rs"]
 mod join;
+mod levels;
 mod matrix;
 mod mismatches;
 mod numbers;

@@ -15,10 +15,11 @@ mod tp;
 mod vector_f;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pld::ir;
 use pld::runtime::{Callback, CallbackFn, CompileOptions, Executable, World, WorldOptions};
-use pld_test_ranks::Job;
+use pld_test_ranks::{Job, Spread, namespaces_available};
 
 use join::Join;
 
@@ -76,6 +77,18 @@ fn over_processes(scenario: &str, nranks: u32) {
     }
 }
 
+fn over_hosts(scenario: &str, spread: Spread, nranks: u32) {
+    if matches!(spread, Spread::Namespaces { .. }) && !namespaces_available() {
+        return;
+    }
+    // Far more than it takes ranks that share two CPUs with all others.
+    let mut job = Job::over(spread).patient(Duration::from_secs(300));
+    job.spawn_world(scenario, nranks);
+    for outcome in job.outcomes() {
+        assert_eq!(outcome.done(), "");
+    }
+}
+
 /// Every exchange, a few times, with ranks that are held up.
 fn shaken(seed: u64, make: impl FnOnce(&WorldOptions) -> Arc<World>) {
     let cores_per_rank = if seed.is_multiple_of(3) { 2 } else { 1 };
@@ -96,6 +109,16 @@ fn shaken_threads() {
 #[test]
 fn shaken_processes() {
     over_processes("shaken", 3);
+}
+
+#[test]
+fn shaken_hosts() {
+    over_hosts("shaken", Spread::Apart, 3);
+}
+
+#[test]
+fn shaken_hosts_of_pairs() {
+    over_hosts("shaken", Spread::Pairs, 3);
 }
 
 /// Not a test of its own: what each process of `over_processes` runs.
@@ -144,6 +167,40 @@ on_cards! {
     vector_f_on_4_cards = "vector_f" on 4;
     vector_f_full_on_2_cards = "vector_f_full" on 2;
     vector_f_full_on_4_cards = "vector_f_full" on 4;
+}
+
+const NAMESPACES: Spread = Spread::Namespaces { ranks: 2 };
+
+macro_rules! over_hosts {
+    ($($name:ident = $scenario:literal: $spread:expr, $nranks:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            over_hosts($scenario, $spread, $nranks);
+        }
+    )*};
+}
+
+over_hosts! {
+    moe_on_2_hosts = "moe": Spread::Apart, 2;
+    moe_on_3_hosts = "moe": Spread::Apart, 3;
+    moe_on_2_hosts_of_pairs = "moe": Spread::Pairs, 4;
+    moe_in_2_namespaces = "moe": NAMESPACES, 4;
+    moe_in_4_namespaces = "some moe": NAMESPACES, 8;
+    cp_on_2_hosts = "cp": Spread::Apart, 2;
+    cp_on_3_hosts = "cp": Spread::Apart, 3;
+    cp_on_2_hosts_of_pairs = "cp": Spread::Pairs, 4;
+    cp_in_2_namespaces = "cp": NAMESPACES, 4;
+    cp_in_4_namespaces = "some cp": NAMESPACES, 8;
+    tp_on_2_hosts = "tp": Spread::Apart, 2;
+    tp_on_3_hosts = "tp": Spread::Apart, 3;
+    tp_on_2_hosts_of_pairs = "tp": Spread::Pairs, 4;
+    tp_in_2_namespaces = "tp": NAMESPACES, 4;
+    tp_in_4_namespaces = "some tp": NAMESPACES, 8;
+    vector_f_on_2_hosts = "vector_f_full": Spread::Apart, 2;
+    vector_f_on_3_hosts = "vector_f": Spread::Apart, 3;
+    vector_f_on_2_hosts_of_pairs = "vector_f_full": Spread::Pairs, 4;
+    vector_f_in_2_namespaces = "vector_f_full": NAMESPACES, 4;
+    vector_f_in_4_namespaces = "vector_f": NAMESPACES, 8;
 }
 
 macro_rules! suite {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use pld::runtime::{CallbackContext, CardOptions, WorldOptions};
-use pld_test_ranks::Job;
+use pld_test_ranks::{Job, Spread};
 
 #[path = "toolkit.rs"]
 mod toolkit;
@@ -26,7 +26,7 @@ pub fn job(scenario: &str, nranks: u32) -> Job {
 
 /// The same with more variables in their environment.
 pub fn job_with(scenario: &str, nranks: u32, more: &[(&'static str, &str)]) -> Job {
-    let mut job = Job::new().patient(PATIENCE);
+    let mut job = Job::over(Spread::Together).patient(PATIENCE);
     for rank in 0..nranks {
         let place = [("PLD_RANK", rank.to_string()), ("PLD_WORLD_SIZE", nranks.to_string())];
         let more = more.iter().map(|(name, value)| (*name, (*value).to_owned()));

@@ -30,15 +30,22 @@ pub fn rows() -> Vec<Row> {
 
 /// A row that only measures `call`.
 pub fn trial(name: String, call: Call) -> Row {
-    Row::new(name, Unit::Microseconds, move |bench| measure(bench, call, None)).ranks(call.ranks)
+    Row::new(name, Unit::Microseconds, move |bench| measure(bench, call, call.times(bench), None)).ranks(call.ranks)
+}
+
+/// The same with so many calls a sample.
+pub fn repeated(name: String, call: Call, times: u32) -> Row {
+    Row::new(name, Unit::Microseconds, move |bench| measure(bench, call, bench.times(times), None)).ranks(call.ranks)
 }
 
 fn row(call: Call) -> Row {
     let name = format!("collectives/{}", call.name());
-    let row = Row::new(name, Unit::Microseconds, move |bench| measure(bench, call, Ideal::new(bench, call)?))
-        .ranks(call.ranks)
-        .peer(call.series())
-        .target(peer_target(call));
+    let row = Row::new(name, Unit::Microseconds, move |bench| {
+        measure(bench, call, call.times(bench), Ideal::new(bench, call)?)
+    })
+    .ranks(call.ranks)
+    .peer(call.series())
+    .target(peer_target(call));
     // MPI has two kinds; the better one counts.
     let row = match call.collective {
         Collective::Allreduce => row.peer(format!("allreduce_in_place/{}", call.bytes)),
@@ -86,8 +93,8 @@ fn peer_target(call: Call) -> Target {
     }
 }
 
-fn measure(bench: &Bench, call: Call, ideal: Option<Ideal>) -> Result<(), String> {
-    let (board, rank, times) = (bench.board(), bench.rank(), call.times(bench));
+fn measure(bench: &Bench, call: Call, times: u32, ideal: Option<Ideal>) -> Result<(), String> {
+    let (board, rank) = (bench.board(), bench.rank());
     let align = || {
         if call.ranks == 2 {
             limits::align(board, rank);

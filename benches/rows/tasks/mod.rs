@@ -1,7 +1,7 @@
 //! Graphs of tasks: what a task costs, what waiting costs, and the exchange of a mixture of experts.
 
 mod defer;
-mod moe;
+pub mod moe;
 mod overhead;
 mod routing;
 
@@ -11,15 +11,15 @@ use crate::row::{Row, Target, Unit};
 pub fn rows() -> Vec<Row> {
     use Unit::{Microseconds, Nanoseconds, Percent};
     vec![
-        Row::new("tasks/moe_16", Microseconds, |bench| moe::layer(bench, 16))
+        Row::new("tasks/moe_16", Microseconds, |bench| moe::layer(bench, 16, 400))
             .ranks(2)
             .peer("moe/16")
             .target(Target::TimesBestPeer(2.0 / 3.0)),
-        Row::new("tasks/moe_64", Microseconds, |bench| moe::layer(bench, 64))
+        Row::new("tasks/moe_64", Microseconds, |bench| moe::layer(bench, 64, 100))
             .ranks(2)
             .peer("moe/64")
             .target(Target::TimesBestPeer(2.0 / 3.0)),
-        Row::new("tasks/moe_128", Microseconds, |bench| moe::layer(bench, 128))
+        Row::new("tasks/moe_128", Microseconds, |bench| moe::layer(bench, 128, 50))
             .ranks(2)
             .peer("moe/128")
             .target(Target::TimesBestPeer(2.0 / 3.0)),

@@ -17,7 +17,6 @@ pub const ROUTES: usize = 8;
 pub const EXPERTS: usize = 16;
 /// Elements of a row.
 const ELEMENTS: usize = 4096;
-const RANKS: usize = 2;
 
 const PROGRAM: &str = include_str!("moe.pld");
 /// Where the program says how many tokens there are.
@@ -25,11 +24,11 @@ const TOKENS: &str = "const T = 128 ";
 
 // The tokens, by position and rank. All results are exact.
 
-/// The expert of a route: eight different ones for a token.
-pub fn expert(rank: u32, tokens: usize, token: usize, route: usize) -> usize {
+/// The expert of a route, of those of all `ranks`: eight different ones for a token.
+pub fn expert(ranks: u32, rank: u32, tokens: usize, token: usize, route: usize) -> usize {
     let mixed = (rank * tokens as u32 + token as u32 + 1).wrapping_mul(2_654_435_761);
     let (step, first) = (mixed >> 8 | 1, mixed >> 16);
-    step.wrapping_mul(route as u32).wrapping_add(first) as usize % (RANKS * EXPERTS)
+    step.wrapping_mul(route as u32).wrapping_add(first) as usize % (ranks as usize * EXPERTS)
 }
 
 fn element(rank: u32, token: usize, at: usize) -> i8 {
@@ -45,9 +44,9 @@ fn weight(rank: u32, token: usize, route: usize) -> f32 {
 }
 
 /// What becomes of a token's element.
-fn result(rank: u32, tokens: usize, token: usize, at: usize) -> f32 {
+fn result(ranks: u32, rank: u32, tokens: usize, token: usize, at: usize) -> f32 {
     let value = f32::from(element(rank, token, at)) * scale(rank, token);
-    let routed = |k| weight(rank, token, k) * value * (1 + expert(rank, tokens, token, k) % 2) as f32;
+    let routed = |k| weight(rank, token, k) * value * (1 + expert(ranks, rank, tokens, token, k) % 2) as f32;
     (0..ROUTES).map(routed).sum()
 }
 
@@ -59,6 +58,7 @@ unsafe extern "C" {
 
 /// The program of a layer, and one rank's data.
 struct Layer {
+    ranks: u32,
     rank: u32,
     tokens: usize,
     executable: Executable,
@@ -80,15 +80,15 @@ impl Layer {
     fn in_world(bench: &Bench, world: World, tokens: usize) -> Result<Self, String> {
         assert!(PROGRAM.contains(TOKENS));
         let program = Program::parse(&PROGRAM.replace(TOKENS, &format!("const T = {tokens} ")))?;
-        let rank = bench.rank();
+        let (ranks, rank) = (bench.ranks(), bench.rank());
         let executable = world.compile_with(&program, true, &[(c"expert", moe_expert), (c"sum", moe_sum)])?;
-        let places = RANKS * tokens;
+        let places = ranks as usize * tokens;
         let routes = || (0..tokens).flat_map(|t| (0..ROUTES).map(move |k| (t, k)));
         let mut x: Vec<i8> = (0..tokens).flat_map(|t| (0..ELEMENTS).map(move |i| element(rank, t, i))).collect();
         let mut scales: Vec<f32> = (0..tokens).map(|t| scale(rank, t)).collect();
         let mut weights: Vec<f32> = routes().map(|(t, k)| weight(rank, t, k)).collect();
-        let mut experts: Vec<i32> = routes().map(|(t, k)| expert(rank, tokens, t, k) as i32).collect();
-        let mut histogram = vec![0; RANKS * EXPERTS];
+        let mut experts: Vec<i32> = routes().map(|(t, k)| expert(ranks, rank, tokens, t, k) as i32).collect();
+        let mut histogram = vec![0; ranks as usize * EXPERTS];
         let mut made = vec![bf16::ZERO; places * ELEMENTS];
         let mut y = vec![f32::NAN; tokens * ELEMENTS];
         let (t, k, d) = (tokens as i64, ROUTES as i64, ELEMENTS as i64);
@@ -97,12 +97,12 @@ impl Layer {
             tensor(&mut scales, &[t, 1]),
             tensor(&mut experts, &[t, k]),
             tensor(&mut weights, &[t, k]),
-            tensor(&mut histogram, &[RANKS as i64, EXPERTS as i64]),
+            tensor(&mut histogram, &[i64::from(ranks), EXPERTS as i64]),
             tensor(&mut made, &[places as i64, d]),
             tensor(&mut y, &[t, d]),
         ];
         let data = (x, weights, [experts, histogram], made);
-        Ok(Self { rank, tokens, executable, _world: world, tensors, scales, y, epoch: 0, _data: data })
+        Ok(Self { ranks, rank, tokens, executable, _world: world, tensors, scales, y, epoch: 0, _data: data })
     }
 
     /// One layer.
@@ -125,7 +125,7 @@ impl Layer {
         self.run()?;
         for (i, &value) in self.y.iter().enumerate() {
             let (token, at) = (i / ELEMENTS, i % ELEMENTS);
-            let expected = -result(self.rank, self.tokens, token, at);
+            let expected = -result(self.ranks, self.rank, self.tokens, token, at);
             if value != expected {
                 return Err(format!("rank {}, token {token}: element {at} is {value}, not {expected}", self.rank));
             }
@@ -134,12 +134,14 @@ impl Layer {
     }
 }
 
-/// One layer a launch.
-pub fn layer(bench: &Bench, tokens: usize) -> Result<(), String> {
-    let (board, rank, times) = (bench.board(), bench.rank(), bench.times(6400 / tokens as u32));
+/// One layer a launch, so many of them.
+pub fn layer(bench: &Bench, tokens: usize, layers: u32) -> Result<(), String> {
+    let (board, rank, times) = (bench.board(), bench.rank(), bench.times(layers));
     let mut layer = Layer::new(bench, tokens)?;
     bench.sample(&mut [(VALUE, &mut || {
-        limits::align(board, rank);
+        if bench.ranks() == 2 {
+            limits::align(board, rank);
+        }
         microseconds(times, |_| layer.run())
     })])?;
     layer.check()

@@ -48,11 +48,12 @@ host (expert: tensor[T, K] i32 in, peer: tensor[T, K] i32 out, row: tensor[T, K]
 
 /// The loop of [`PROGRAM`], many times in a launch, and the same in C.
 pub fn loops(bench: &Bench) -> Result<(), String> {
+    const RANKS: u32 = 2;
     const ME: u32 = 1;
     let rounds = bench.times(4_000);
     let world = World::create(1)?;
     let executable = world.compile(&Program::parse(PROGRAM)?, true)?;
-    let mut experts: Table = std::array::from_fn(|t| std::array::from_fn(|k| expert(ME, TOKENS, t, k) as i32));
+    let mut experts: Table = std::array::from_fn(|t| std::array::from_fn(|k| expert(RANKS, ME, TOKENS, t, k) as i32));
     let tables = || ([[-1; ROUTES]; TOKENS], [[-1; ROUTES]; TOKENS]);
     let (mut in_c, mut here): ((Table, Table), (Table, Table)) = (tables(), tables());
     let shape = [TOKENS as i64, ROUTES as i64];
@@ -73,6 +74,6 @@ pub fn loops(bench: &Bench) -> Result<(), String> {
         }),
         (VALUE, &mut || Ok(microseconds(1, |_| executable.launch(&arguments))? / f64::from(rounds))),
     ])?;
-    let right = in_c == here && here.0[1][1] as usize == expert(ME, TOKENS, 1, 1) / EXPERTS;
+    let right = in_c == here && here.0[1][1] as usize == expert(RANKS, ME, TOKENS, 1, 1) / EXPERTS;
     right.then_some(()).ok_or_else(|| "the loop in C and the program route differently".to_owned())
 }
