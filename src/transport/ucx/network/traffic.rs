@@ -179,7 +179,7 @@ impl Traffic {
             }
         }
         let held = &mut self.boxes[rank as usize].held;
-        held.push_back(Held { header, waits });
+        held.push_back(Held { header, waits, asked: false });
         if held.len() == 1 {
             self.holding.push(rank);
         }
@@ -199,12 +199,15 @@ impl Traffic {
         self.submit(rank, Order::bare(Header { token, ..header }), None);
     }
 
-    /// Asks all ranks that are behind, if they have not been asked.
+    /// Asks all ranks that are behind, if they have not been asked; about held changes when they have been sent.
     pub fn ask(&mut self) {
         for rank in 0..self.boxes.len() as u32 {
             let out = &self.boxes[rank as usize];
             if out.behind() && out.asked < out.counted {
                 self.ask_rank(rank);
+            }
+            if let Some(last) = self.boxes[rank as usize].held.back_mut() {
+                last.asked = true;
             }
         }
     }
@@ -351,6 +354,9 @@ impl Traffic {
                 }
                 self.held -= 1;
                 self.submit(rank, Order::bare(held.header), None);
+                if held.asked {
+                    self.ask_rank(rank);
+                }
             }
         }
     }
