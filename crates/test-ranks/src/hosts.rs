@@ -37,7 +37,7 @@ impl Hosts {
         command
             .env(HOST_ADDRESS, self.address(host))
             .env("PLD_ADDRESS", format!("{}:{}", self.address(0), self.port))
-            .env("PLD_SECRET", format!("secret of {}", self.port));
+            .env("PLD_SECRET", format!("the secret of the job at port {}", self.port));
     }
 
     /// The address of a host.
