@@ -11,8 +11,8 @@ use crate::rows::collectives::{self, Call, Collective, RANKS};
 /// Bytes for one rank that are tried; the fewest go along with the arrival of a mesh.
 const SIZES: [usize; 7] = [48, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
 
-/// Lines of the table that are not measured here begin with the op and this.
-const NOT_MEASURED: &str = "remote";
+/// Lines of the table that are measured here begin with the op and this.
+const MEASURED: &str = "mapped";
 
 /// What is measured.
 pub fn rows() -> Vec<Row> {
@@ -87,7 +87,7 @@ impl Line {
         Some(format!(
             "{:<15} {:<10} {:<6} {load:<8} {:<6} {:<8} {}\n",
             self.collective.name(),
-            "mapped",
+            MEASURED,
             self.least_ranks(),
             modes[choice.first],
             choice.up_to,
@@ -136,7 +136,8 @@ pub fn run(rows: &[Row], path: &Path, plan: &Plan) -> Result<(), String> {
         let text = line.text(&campaign, rows);
         table += &text.ok_or_else(|| format!("too few samples of {} count; try again", line.collective.name()))?;
     }
-    let kept = before.lines().filter(|line| line.split_whitespace().nth(1) == Some(NOT_MEASURED));
+    let is_kept = |line: &&str| !line.starts_with('#') && line.split_whitespace().nth(1) != Some(MEASURED);
+    let kept = before.lines().filter(is_kept);
     table += &kept.fold(String::new(), joined);
     std::fs::write(path, table).map_err(place)
 }

@@ -168,6 +168,12 @@ typedef enum pld_collective_mode {
    * Each rank combines its share of the elements, and hands it to all. For `pld_allreduce`.
    */
   PLD_COLLECTIVE_TWO_PHASE = 4,
+  /**
+   * In two levels, inside hosts and between them: what goes to another host goes there once. Where ranks run on one
+   * host, or not equally many side by side on each, what `PLD_COLLECTIVE_AUTO` takes. Not for `pld_all_to_all` and
+   * `pld_all_to_all_v`.
+   */
+  PLD_COLLECTIVE_HIERARCHICAL = 5,
 } pld_collective_mode;
 
 /**
@@ -503,7 +509,7 @@ typedef enum pld_status {
  */
 typedef enum pld_transport {
   /**
-   * Threads for `pld_world_create`, shared memory for `pld_world_join`.
+   * `PLD_TRANSPORT_THREAD` for `pld_world_create`, `PLD_TRANSPORT_AUTO` for `pld_world_join`.
    */
   PLD_TRANSPORT_DEFAULT = 0,
   /**
@@ -519,6 +525,16 @@ typedef enum pld_transport {
    * with `pld_world_create`. Tensors are memory of the cards.
    */
   PLD_TRANSPORT_HCCL = 3,
+  /**
+   * Ranks are processes that all reach each other over OpenUCX, also within a host: to try out on one machine what
+   * several hosts do.
+   */
+  PLD_TRANSPORT_UCX = 4,
+  /**
+   * Ranks are processes of any hosts: those of one host map each other's memory, and others reach each other over
+   * OpenUCX. Where all run on one host, as `PLD_TRANSPORT_SHM`.
+   */
+  PLD_TRANSPORT_AUTO = 5,
 } pld_transport;
 
 /**
@@ -1351,6 +1367,10 @@ typedef struct pld_expand_options_t {
    * Other than 0: as an unchecked executable.
    */
   uint32_t unchecked;
+  /**
+   * How many ranks run on each host, side by side; 0: all run on one.
+   */
+  uint32_t ranks_per_host;
 } pld_expand_options_t;
 
 /**
@@ -1464,7 +1484,7 @@ typedef struct pld_world_options_t {
    */
   uint32_t struct_size;
   /**
-   * The transport; default by the function that is called: the one for CPUs.
+   * The transport; default by the function that is called: one for CPUs.
    */
   pld_transport_t transport;
   /**
@@ -1489,12 +1509,14 @@ typedef struct pld_world_options_t {
    */
   uint64_t timeout_us;
   /**
-   * How ranks of `pld_world_join` find each other: `env:` (default) by the variables of the launcher, or
-   * `file:PATH`, a path that is the same on all ranks and new for each job.
+   * How ranks of `pld_world_join` find each other: `env:` (default) by the variables of the launcher; `file:PATH`, a
+   * path that is the same on all ranks and new for each job, for ranks of one host; or `tcp:HOST:PORT`, where rank 0
+   * listens, with a secret that all ranks know: `PLD_SECRET`, or a file that `PLD_SECRET_FILE` names. `HOST` is a name
+   * or an address of rank 0's host; IPv6 stands in brackets.
    */
   const char *bootstrap;
   /**
-   * Or by this exchange, instead of `bootstrap`; then `nranks` and `rank` must be set.
+   * Or by this exchange, instead of `bootstrap`; then `nranks` and `rank` must be set, as for `tcp:`.
    */
   pld_exchange_fn exchange;
   /**
@@ -1543,6 +1565,11 @@ typedef struct pld_world_options_t {
    * NULL to make one.
    */
   void *comm;
+  /**
+   * How long, in microseconds, a process that is not of this host may be silent until its rank counts as lost
+   * (`PLD_ERR_PEER_LOST`); default 5 seconds. Join only.
+   */
+  uint64_t peer_timeout_us;
 } pld_world_options_t;
 
 /**
@@ -2794,7 +2821,7 @@ pld_status_t pld_world_create(const pld_world_options_t *options,
  * owns the world and destroys it with `pld_world_destroy`. Callable from any thread.
  *
  * Errors, the same on every rank that can still be reached: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`,
- * `PLD_ERR_TIMEOUT` if ranks are missing, `PLD_ERR_MISMATCH`, `PLD_ERR_PEER_LOST`, `PLD_ERR_NO_SPACE`, `PLD_ERR_IO`.
+ * `PLD_ERR_UNAVAILABLE` if ranks would need OpenUCX and a host has none, `PLD_ERR_TIMEOUT` if ranks are missing, `PLD_ERR_MISMATCH`, `PLD_ERR_PEER_LOST`, `PLD_ERR_NO_SPACE`, `PLD_ERR_IO`.
  */
 PLD_API
 pld_status_t pld_world_join(const pld_world_options_t *options,

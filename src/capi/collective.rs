@@ -57,6 +57,10 @@ pub enum pld_collective_mode {
     PLD_COLLECTIVE_RING = 3,
     /// Each rank combines its share of the elements, and hands it to all. For `pld_allreduce`.
     PLD_COLLECTIVE_TWO_PHASE = 4,
+    /// In two levels, inside hosts and between them: what goes to another host goes there once. Where ranks run on one
+    /// host, or not equally many side by side on each, what `PLD_COLLECTIVE_AUTO` takes. Not for `pld_all_to_all` and
+    /// `pld_all_to_all_v`.
+    PLD_COLLECTIVE_HIERARCHICAL = 5,
 }
 
 fn mode(raw: pld_collective_mode_t) -> Option<Mode> {
@@ -66,6 +70,7 @@ fn mode(raw: pld_collective_mode_t) -> Option<Mode> {
         2 => Some(Mode::Direct),
         3 => Some(Mode::Ring),
         4 => Some(Mode::TwoPhase),
+        5 => Some(Mode::Hierarchical),
         _ => None,
     }
 }

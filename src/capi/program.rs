@@ -248,6 +248,8 @@ pub struct pld_expand_options_t {
     pub crowded: u32,
     /// Other than 0: as an unchecked executable.
     pub unchecked: u32,
+    /// How many ranks run on each host, side by side; 0: all run on one.
+    pub ranks_per_host: u32,
 }
 
 impl pld_expand_options_t {
@@ -255,15 +257,15 @@ impl pld_expand_options_t {
         if self.nranks > MAX_RANKS {
             return Err(Error::invalid(format!("nranks is {}; 1 to {MAX_RANKS} are possible", self.nranks)));
         }
-        let mapped = match self.transport {
-            0..=3 => true,
-            raw => return Err(Error::invalid(format!("transport {raw} is unknown"))),
-        };
+        if self.transport > 5 {
+            return Err(Error::invalid(format!("transport {} is unknown", self.transport)));
+        }
+        let nranks = if self.nranks == 0 { 2 } else { self.nranks };
+        let ranks_per_host = if self.ranks_per_host == 0 { nranks } else { self.ranks_per_host };
         Ok(Target {
-            nranks: if self.nranks == 0 { 2 } else { self.nranks },
             crowded: self.crowded != 0,
-            mapped,
             checked: self.unchecked == 0,
+            ..Target::on_hosts(nranks, ranks_per_host)
         })
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::{self, EngineComm, WaitPolicy};
-use crate::transport::join::{Bootstrap, JoinOptions};
+use crate::transport::join::{self, Bootstrap, JoinOptions, Reach};
 
 use super::guard;
 use super::log::{Log, UserData, pld_log_fn, pld_log_level, pld_log_level_t};
@@ -32,7 +32,7 @@ pub type pld_transport_t = u32;
 /// Values of `pld_transport_t`.
 #[repr(C)]
 pub enum pld_transport {
-    /// Threads for `pld_world_create`, shared memory for `pld_world_join`.
+    /// `PLD_TRANSPORT_THREAD` for `pld_world_create`, `PLD_TRANSPORT_AUTO` for `pld_world_join`.
     PLD_TRANSPORT_DEFAULT = 0,
     /// Ranks are threads of this process.
     PLD_TRANSPORT_THREAD = 1,
@@ -41,6 +41,12 @@ pub enum pld_transport {
     /// Ranks are Ascend NPUs of one host: one process a card with `pld_world_join`, or one process that drives several
     /// with `pld_world_create`. Tensors are memory of the cards.
     PLD_TRANSPORT_HCCL = 3,
+    /// Ranks are processes that all reach each other over OpenUCX, also within a host: to try out on one machine what
+    /// several hosts do.
+    PLD_TRANSPORT_UCX = 4,
+    /// Ranks are processes of any hosts: those of one host map each other's memory, and others reach each other over
+    /// OpenUCX. Where all run on one host, as `PLD_TRANSPORT_SHM`.
+    PLD_TRANSPORT_AUTO = 5,
 }
 
 /// How ranks wait for each other: a value of `enum pld_wait_policy`.
@@ -81,7 +87,7 @@ pub type pld_exchange_fn =
 pub struct pld_world_options_t {
     /// `sizeof(pld_world_options_t)`.
     pub struct_size: u32,
-    /// The transport; default by the function that is called: the one for CPUs.
+    /// The transport; default by the function that is called: one for CPUs.
     pub transport: pld_transport_t,
     /// Number of ranks. `pld_world_create` needs it; 0 in `pld_world_join` takes it and the rank from the environment.
     pub nranks: u32,
@@ -94,10 +100,12 @@ pub struct pld_world_options_t {
     /// How long joining, compiling, a wait or a launch may take before it ends with `PLD_ERR_TIMEOUT`, in
     /// microseconds; default 30 seconds. Cards have at least 2 minutes to come up.
     pub timeout_us: u64,
-    /// How ranks of `pld_world_join` find each other: `env:` (default) by the variables of the launcher, or
-    /// `file:PATH`, a path that is the same on all ranks and new for each job.
+    /// How ranks of `pld_world_join` find each other: `env:` (default) by the variables of the launcher; `file:PATH`, a
+    /// path that is the same on all ranks and new for each job, for ranks of one host; or `tcp:HOST:PORT`, where rank 0
+    /// listens, with a secret that all ranks know: `PLD_SECRET`, or a file that `PLD_SECRET_FILE` names. `HOST` is a name
+    /// or an address of rank 0's host; IPv6 stands in brackets.
     pub bootstrap: Text,
-    /// Or by this exchange, instead of `bootstrap`; then `nranks` and `rank` must be set.
+    /// Or by this exchange, instead of `bootstrap`; then `nranks` and `rank` must be set, as for `tcp:`.
     pub exchange: pld_exchange_fn,
     /// Passed to `exchange`.
     pub exchange_user_data: *mut c_void,
@@ -125,6 +133,9 @@ pub struct pld_world_options_t {
     /// `PLD_TRANSPORT_HCCL`, join only: an `HcclComm` of the engine with the same ranks, which it destroys after the world.
     /// NULL to make one.
     pub comm: *mut c_void,
+    /// How long, in microseconds, a process that is not of this host may be silent until its rank counts as lost
+    /// (`PLD_ERR_PEER_LOST`); default 5 seconds. Join only.
+    pub peer_timeout_us: u64,
 }
 
 impl pld_world_options_t {
@@ -171,13 +182,26 @@ impl pld_world_options_t {
     }
 
     /// The transport is one that `function` makes.
-    fn check_transport(&self, function: &str, transport: pld_transport, other: &str) -> Result<()> {
+    fn check_transport(&self, made: &[pld_transport_t], function: &str, other: &str) -> Result<()> {
         match self.transport {
-            0 | 3 => Ok(()),
-            raw if raw == transport as pld_transport_t => Ok(()),
-            1 | 2 => Err(Error::invalid(format!("{function} does not make worlds of this transport; {other} does"))),
+            0 => Ok(()),
+            raw if made.contains(&raw) => Ok(()),
+            1..=5 => Err(Error::invalid(format!("{function} does not make worlds of this transport; {other} does"))),
             raw => Err(Error::invalid(format!("transport {raw} is unknown"))),
         }
+    }
+
+    /// Which ranks map each other's memory.
+    fn reach(&self) -> Reach {
+        match self.transport {
+            2 | 3 => Reach::Shm,
+            4 => Reach::Ucx,
+            _ => Reach::Auto,
+        }
+    }
+
+    fn silence(&self) -> Duration {
+        if self.peer_timeout_us == 0 { join::SILENCE } else { Duration::from_micros(self.peer_timeout_us) }
     }
 
     /// What ranks compare when they meet.
@@ -203,8 +227,23 @@ impl pld_world_options_t {
         match text.split_once(':') {
             Some(("env", "")) => Ok(Bootstrap::Env),
             Some(("file", path)) if !path.is_empty() => Ok(Bootstrap::File(PathBuf::from(path))),
-            _ => Err(Error::invalid(format!("bootstrap {text:?} is neither env: nor file:PATH"))),
+            Some(("tcp", address)) => self.at(text, address),
+            _ => Err(Error::invalid(format!("bootstrap {text:?} is neither env:, file:PATH nor tcp:HOST:PORT"))),
         }
+    }
+
+    /// At an address: for worlds that may have ranks on several hosts.
+    fn at(&self, text: &str, address: &str) -> Result<Bootstrap> {
+        if self.reach() == Reach::Shm {
+            let message = format!("bootstrap {text:?} is for PLD_TRANSPORT_AUTO and PLD_TRANSPORT_UCX");
+            return Err(Error::invalid(message));
+        }
+        if self.nranks == 0 {
+            return Err(Error::invalid(format!("bootstrap {text:?} needs nranks and rank")));
+        }
+        let (host, port) = join::host_and_port(address)
+            .ok_or_else(|| Error::invalid(format!("bootstrap {text:?} is not tcp:HOST:PORT")))?;
+        Ok(Bootstrap::Tcp { host, port })
     }
 }
 
@@ -240,7 +279,7 @@ pub extern "C" fn pld_world_create(
     guard::status(|| {
         let out = out_world.ok_or_else(|| Error::invalid("out_world is NULL"))?;
         let options = options.read()?;
-        options.check_transport("pld_world_create", pld_transport::PLD_TRANSPORT_THREAD, "pld_world_join")?;
+        options.check_transport(&[1, 3], "pld_world_create", "pld_world_join")?;
         let log = options.log()?;
         reserve::ensure(MEMORY)?;
         let world = runtime::World::create(options.nranks, &options.runtime()?);
@@ -254,7 +293,7 @@ pub extern "C" fn pld_world_create(
 /// owns the world and destroys it with `pld_world_destroy`. Callable from any thread.
 ///
 /// Errors, the same on every rank that can still be reached: `PLD_ERR_INVALID_ARGUMENT`, `PLD_ERR_VERSION`,
-/// `PLD_ERR_TIMEOUT` if ranks are missing, `PLD_ERR_MISMATCH`, `PLD_ERR_PEER_LOST`, `PLD_ERR_NO_SPACE`, `PLD_ERR_IO`.
+/// `PLD_ERR_UNAVAILABLE` if ranks would need OpenUCX and a host has none, `PLD_ERR_TIMEOUT` if ranks are missing, `PLD_ERR_MISMATCH`, `PLD_ERR_PEER_LOST`, `PLD_ERR_NO_SPACE`, `PLD_ERR_IO`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pld_world_join(
     options: WorldOptions,
@@ -263,7 +302,7 @@ pub extern "C" fn pld_world_join(
     guard::status(|| {
         let out = out_world.ok_or_else(|| Error::invalid("out_world is NULL"))?;
         let options = options.read()?;
-        options.check_transport("pld_world_join", pld_transport::PLD_TRANSPORT_SHM, "pld_world_create")?;
+        options.check_transport(&[2, 3, 4, 5], "pld_world_join", "pld_world_create")?;
         let log = options.log()?;
         reserve::ensure(MEMORY)?;
         let given = options.nranks > 0;
@@ -274,6 +313,8 @@ pub extern "C" fn pld_world_join(
             rank: given.then_some(options.rank),
             nranks: given.then_some(options.nranks),
             agreement: options.agreement().into_bytes(),
+            reach: options.reach(),
+            silence: options.silence(),
             ..JoinOptions::new(options.bootstrap()?, Instant::now() + options.timeout())
         };
         let world = runtime::World::join(join, &options.runtime()?);

@@ -347,6 +347,8 @@ named_enum! {
         Ring = "ring",
         /// Each rank combines its share of the elements and hands it to all. For allreduce.
         TwoPhase = "two_phase",
+        /// Inside hosts and between them: what goes to another host goes there once. Not for all-to-alls.
+        Hierarchical = "hierarchical",
     }
 }
 

@@ -99,7 +99,12 @@ impl Executable {
     /// compile the same program with the same options, in the same order.
     pub fn compile(program: &Program, world: &Arc<World>, options: &CompileOptions) -> Result<Arc<Executable>> {
         let core = world.core();
-        let target = Target { nranks: core.nranks, crowded: core.crowded, mapped: true, checked: !options.unchecked };
+        let target = Target {
+            nranks: core.nranks,
+            crowded: core.crowded,
+            hosts: core.far().map_or_else(Vec::new, |far| far.hosts().to_vec()),
+            checked: !options.unchecked,
+        };
         // A mistake is told to all ranks when they agree on the program.
         let (program, sound) = match write_out(program, &target, options.pool.is_some()) {
             Ok(program) => (program, Ok(())),

@@ -103,6 +103,11 @@ impl JoinOptions {
     }
 }
 
+/// The parts of `HOST:PORT`; IPv6 stands in brackets.
+pub fn host_and_port(text: &str) -> Option<(String, u16)> {
+    Address::parse(text).map(|address| (address.host, address.port))
+}
+
 /// Meets the other ranks. Collective. Ranks that disagree get `Mismatch`, all of them. The environment is read here and
 /// never again.
 pub fn join(options: &JoinOptions) -> Result<Box<dyn Transport>> {

@@ -88,31 +88,42 @@ pub trait Transport: Send + Sync {
     }
 }
 
-/// Symmetric memory: rank `r`'s part begins at `base + r * stride`. Unmapped when dropped.
+/// Symmetric memory: rank `r`'s part begins at `base + r * stride`.
 #[derive(Debug)]
 pub struct Memory {
-    base: *mut u8,
-    stride: usize,
-    nranks: u32,
+    mapping: Arc<Mapping>,
     /// How the parts of ranks are reached that are not mapped: nothing can be touched at their addresses.
     far: Option<Arc<dyn far::FarMemory>>,
 }
 
+/// The addresses of a [`Memory`]. Unmapped when dropped.
+#[derive(Debug)]
+pub struct Mapping {
+    base: *mut u8,
+    stride: usize,
+    nranks: u32,
+}
+
 // SAFETY: the memory belongs to no thread; who may touch which byte when is for the user of the memory to order.
-unsafe impl Send for Memory {}
+unsafe impl Send for Mapping {}
 // SAFETY: as above; the struct itself is never changed.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for Mapping {}
 
 impl Memory {
     /// Address of rank `rank`'s part.
     pub fn rank(&self, rank: u32) -> *mut u8 {
-        debug_assert!(rank < self.nranks);
-        self.base.wrapping_add(rank as usize * self.stride)
+        debug_assert!(rank < self.mapping.nranks);
+        self.mapping.base.wrapping_add(rank as usize * self.mapping.stride)
     }
 
     /// Bytes between the parts of neighbouring ranks.
     pub fn stride(&self) -> usize {
-        self.stride
+        self.mapping.stride
+    }
+
+    /// What keeps the addresses.
+    pub fn mapping(&self) -> Arc<Mapping> {
+        Arc::clone(&self.mapping)
     }
 
     /// The same memory, with other parts that are reached in this way.
@@ -145,34 +156,38 @@ impl Memory {
             unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE | MapFlags::NORESERVE) };
         let start = start.map_err(|e| no_memory(format!("mapping {length} bytes: {e}")))?.cast::<u8>();
         let before = start.addr().next_multiple_of(align) - start.addr();
-        let memory = Self { base: start.wrapping_add(before), stride, nranks, far: None };
-        for (spare, size) in [(start, before), (memory.end(), align - before)].into_iter().filter(|spare| spare.1 > 0) {
-            // SAFETY: this end of the new mapping lies outside `memory`, and nobody else knows of it.
+        let mapping = Mapping { base: start.wrapping_add(before), stride, nranks };
+        for (spare, size) in [(start, before), (mapping.end(), align - before)].into_iter().filter(|spare| spare.1 > 0)
+        {
+            // SAFETY: this end of the new mapping lies outside `mapping`, and nobody else knows of it.
             unsafe { munmap(spare.cast(), size) }.map_err(|e| Error::io("munmap", e))?;
         }
-        Ok(memory)
+        Ok(Self { mapping: Arc::new(mapping), far: None })
     }
 
     /// Asks for huge pages where parts are large. Only advice: a kernel without them ignores it.
     fn advise(&self) {
-        if self.stride >= HUGE_PAGE {
-            let length = self.stride * self.nranks as usize;
+        if self.stride() >= HUGE_PAGE {
             // SAFETY: the advice does not change what the memory holds.
-            let _ = unsafe { madvise(self.base.cast(), length, Advice::LinuxHugepage) };
+            let _ = unsafe { madvise(self.mapping.base.cast(), self.mapping.bytes(), Advice::LinuxHugepage) };
         }
-    }
-
-    fn end(&self) -> *mut u8 {
-        self.base.wrapping_add(self.stride * self.nranks as usize)
     }
 }
 
-impl Drop for Memory {
+impl Mapping {
+    fn bytes(&self) -> usize {
+        self.stride * self.nranks as usize
+    }
+
+    fn end(&self) -> *mut u8 {
+        self.base.wrapping_add(self.bytes())
+    }
+}
+
+impl Drop for Mapping {
     fn drop(&mut self) {
-        // Whoever else knows it must not touch this memory any more.
-        self.far = None;
         // SAFETY: base and length are those of one range that was mapped for this struct and is used through it only.
-        let unmapped = unsafe { munmap(self.base.cast(), self.stride * self.nranks as usize) };
+        let unmapped = unsafe { munmap(self.base.cast(), self.bytes()) };
         debug_assert!(unmapped.is_ok());
     }
 }

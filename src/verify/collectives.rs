@@ -51,8 +51,9 @@ fn place(cx: &mut Context, here: Position, collective: &Collective) {
 fn mode(cx: &mut Context, op: Op, collective: &Collective) {
     let modes: &[Mode] = match collective.kind {
         CollectiveKind::Barrier { .. } => &[Mode::Auto],
-        CollectiveKind::Allreduce { .. } => &[Mode::Auto, Mode::Mesh, Mode::Ring, Mode::TwoPhase],
-        _ => &[Mode::Auto, Mode::Mesh, Mode::Direct],
+        CollectiveKind::Allreduce { .. } => &[Mode::Auto, Mode::Mesh, Mode::Ring, Mode::TwoPhase, Mode::Hierarchical],
+        CollectiveKind::AllToAll { .. } | CollectiveKind::AllToAllV(_) => &[Mode::Auto, Mode::Mesh, Mode::Direct],
+        _ => &[Mode::Auto, Mode::Mesh, Mode::Direct, Mode::Hierarchical],
     };
     if !modes.contains(&collective.mode) {
         let known: Vec<&str> = modes.iter().map(|mode| mode.name()).collect();

@@ -246,14 +246,16 @@ static void run_everywhere(const struct call *calls, size_t ncalls, const pld_wo
 static void all_combinations(const pld_world_t *world) {
   static const pld_dtype_t dtypes[] = {PLD_DTYPE_F32, PLD_DTYPE_F16, PLD_DTYPE_BF16,
                                        PLD_DTYPE_I32, PLD_DTYPE_I64, PLD_DTYPE_I8};
-  static const pld_collective_mode_t modes[2][4] = {
-      {PLD_COLLECTIVE_AUTO, PLD_COLLECTIVE_MESH, PLD_COLLECTIVE_RING, PLD_COLLECTIVE_TWO_PHASE},
-      {PLD_COLLECTIVE_AUTO, PLD_COLLECTIVE_MESH, PLD_COLLECTIVE_DIRECT, PLD_COLLECTIVE_DIRECT}};
+  static const pld_collective_mode_t modes[2][5] = {
+      {PLD_COLLECTIVE_AUTO, PLD_COLLECTIVE_MESH, PLD_COLLECTIVE_RING, PLD_COLLECTIVE_TWO_PHASE,
+       PLD_COLLECTIVE_HIERARCHICAL},
+      {PLD_COLLECTIVE_AUTO, PLD_COLLECTIVE_MESH, PLD_COLLECTIVE_DIRECT, PLD_COLLECTIVE_DIRECT,
+       PLD_COLLECTIVE_HIERARCHICAL}};
   struct call calls[COUNT(dtypes)];
   size_t mode, d;
   int kind;
   for (kind = ALLREDUCE; kind <= REDUCE_SCATTER; kind++)
-    for (mode = 0; mode < 4; mode++) {
+    for (mode = 0; mode < 5; mode++) {
       for (d = 0; d < COUNT(dtypes); d++) {
         calls[d].kind = (enum kind)kind;
         calls[d].dtype = dtypes[d];

@@ -104,6 +104,16 @@ static void written_out(void) {
   free(other);
   pld_program_destroy(again);
 
+  /* On hosts of one rank each, what goes between them is pushed into a stage of its own. */
+  options.ranks_per_host = 1;
+  CHECK_OK(pld_program_expand(p, &options, &again));
+  other = printed(again);
+  CHECK_CONTAINS(other->bytes, "data_shards");
+  CHECK(strstr(text->bytes, "data_shards") == NULL);
+  free(other);
+  adds_up(again);
+  pld_program_destroy(again);
+
   /* The program itself is as it was. */
   other = printed(p);
   CHECK(strcmp(before->bytes, other->bytes) == 0);

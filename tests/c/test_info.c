@@ -17,6 +17,7 @@ int main(void) {
   CHECK_CONTAINS(t->bytes, pld_version_string());
   CHECK_CONTAINS(t->bytes, "thread: available");
   CHECK_CONTAINS(t->bytes, "shm: available");
+  CHECK_CONTAINS(t->bytes, "ucx: ");
   CHECK_CONTAINS(t->bytes, "PLD_CHAOS=77 (environment)");
   CHECK_CONTAINS(t->bytes, "PLD_JOB is not set (default: ");
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use pld::ir::{Combine, DType};
 
 use crate::case::{Case, Tensor};
-use crate::numbers::{given, is_float, reduced};
+use crate::numbers::{given, reduced};
 
 /// Elements or rows around what a call may touch.
 const GUARD: usize = 5;
@@ -23,8 +23,9 @@ impl Kind {
     /// The modes that it has.
     pub fn modes(self) -> &'static [&'static str] {
         match self {
-            Kind::Allreduce(_) => &["auto", "mesh", "two_phase", "ring"],
-            _ => &["auto", "mesh", "direct"],
+            Kind::Allreduce(_) => &["auto", "mesh", "two_phase", "ring", "hierarchical"],
+            Kind::AllToAll => &["auto", "mesh", "direct"],
+            _ => &["auto", "mesh", "direct", "hierarchical"],
         }
     }
 
@@ -139,18 +140,18 @@ impl Parts {
         let rows = |of: usize| given(dtype, self.number, of, 0..count * nranks);
         let flat = |of: usize| given(dtype, self.number, of, 0..count);
         let all = |one: &dyn Fn(usize) -> Vec<u8>| (0..nranks).map(one).collect::<Vec<_>>();
-        let ring = is_float(dtype) && mode == "ring";
+        // Added up in another order, but also with one rounding to the type.
+        let tolerance = match dtype {
+            _ if !matches!(mode, "auto" | "ring" | "hierarchical") => 0.0,
+            DType::F32 => 4e-6,
+            DType::F16 => 1e-3,
+            DType::BF16 => 8e-3,
+            _ => 0.0,
+        };
         let (before, after, tolerance) = match kind {
             Kind::Allreduce(op) => {
                 let before = all(&flat);
                 let result = reduced(dtype, op, &before.iter().map(Vec::as_slice).collect::<Vec<_>>());
-                // Added up in another order, but also with one rounding to the type.
-                let tolerance = match dtype {
-                    _ if !ring => 0.0,
-                    DType::F32 => 4e-6,
-                    DType::F16 => 1e-3,
-                    _ => 8e-3,
-                };
                 (before, vec![result; nranks], tolerance)
             }
             Kind::ReduceScatter(op) => {
@@ -161,7 +162,7 @@ impl Parts {
                     let parts: Vec<&[u8]> = before.iter().map(|part| &part[own.clone()]).collect();
                     after[own.clone()].copy_from_slice(&reduced(dtype, op, &parts));
                 }
-                (before, after, 0.0)
+                (before, after, tolerance)
             }
             Kind::Broadcast { root } => (all(&flat), vec![flat(root); nranks], 0.0),
             Kind::Allgather => {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use pld::check::{self, Schedule};
 use pld::error::Result;
 use pld::ir::parse::parse;
+use pld::ir::print::print;
 use pld::ir::{DType, Program};
+use pld::passes::expand_collectives::{Target, expand_collectives};
 use pld::runtime::{Arg, CompileOptions, Executable, Resident, TensorArg, World, WorldOptions};
 
 use crate::numbers::{Number, decode};
@@ -41,6 +43,13 @@ pub fn program(text: &str) -> Program {
 }
 
 impl Case {
+    /// The same on hosts of so many ranks, side by side: as a program without collectives.
+    pub fn on_hosts(self, ranks_per_host: u32) -> Self {
+        let target = Target::on_hosts(self.nranks, ranks_per_host);
+        let written_out = expand_collectives(&program(&self.text), &target).expect("it expands").into_owned();
+        Self { text: print(&written_out), ..self }
+    }
+
     /// What the interpreter leaves in the simplest order and in a random one; the checker has nothing against others.
     pub fn interpret(&self, schedules: u64) {
         let program = program(&self.text);

@@ -126,12 +126,17 @@ entry consume{g}({tensors}, {windows}) {{ at consume {{ {consume} }} }}
 }
 
 fn test(nranks: usize, groups: &[Group]) {
+    test_on_hosts(nranks, nranks as u32, groups);
+}
+
+fn test_on_hosts(nranks: usize, ranks_per_host: u32, groups: &[Group]) {
     let world = world(nranks as u32);
     for call in CALLS {
         let direct = if call.text.starts_with("allreduce") { "two_phase" } else { "direct" };
-        for mode in ["mesh", direct] {
+        let levels = if call.text.starts_with("all_to_all") { "auto" } else { "hierarchical" };
+        for mode in ["mesh", direct, levels] {
             for host in [false, true] {
-                let case = case(nranks, groups, call, mode, host);
+                let case = case(nranks, groups, call, mode, host).on_hosts(ranks_per_host);
                 case.interpret(3);
                 case.launch(&world);
             }
@@ -155,4 +160,12 @@ fn two_groups_at_once() {
 #[test]
 fn groups_of_one() {
     test(3, &[&[2], &[0]]);
+}
+
+/// Side by side on hosts, in another order, on one of them, and unevenly.
+#[test]
+fn groups_on_hosts() {
+    test_on_hosts(6, 3, &[&[0, 2, 3, 5], &[1, 4]]);
+    test_on_hosts(6, 2, &[&[5, 4, 0, 1], &[2, 3]]);
+    test_on_hosts(6, 3, &[&[5, 0, 1], &[4, 2]]);
 }

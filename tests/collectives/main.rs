@@ -11,6 +11,7 @@ mod groups;
 mod hosts;
 #[path = "../support/join.rs"]
 mod join;
+mod levels;
 mod matrix;
 mod mismatches;
 mod numbers;

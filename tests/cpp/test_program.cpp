@@ -92,6 +92,8 @@ int main() {
   options.nranks = 3;
   CHECK_CONTAINS(sum.expand(options).text(), "notify");
   CHECK(sum.text().find("notify") == std::string::npos);
+  options.ranks_per_host = 1;
+  CHECK_CONTAINS(sum.expand(options).text(), "w_shards");
   options.transport = static_cast<Transport>(99);
   CHECK_THROWS(Status::invalid_argument, "99", sum.expand(options));
   CHECK_THROWS(Status::invalid_argument, "99", sum.graph(0, static_cast<GraphFormat>(99)));

@@ -13,30 +13,49 @@ use pld::ir::{Program, Severity};
 use pld::passes::expand_collectives::{Target, expand_collectives};
 use pld::verify::verify;
 
-use programs::{CALLS, Case, Kind, Site};
+use programs::{CALLS, CALLS_OF_HOSTS, Case, Kind, Site};
 
 const SITES: [Site; 4] = [Site::Task, Site::Tasks, Site::Host(1), Site::Host(2)];
 
 fn cases(counts: &[usize], nranks: usize, turns: usize) -> Vec<Case> {
     let mut cases = Vec::new();
     for &(kind, mode, dtype) in CALLS {
-        // A barrier touches nothing, so tasks around it would not be ordered with it.
-        for site in SITES.into_iter().filter(|&site| (kind, site) != (Kind::Barrier, Site::Tasks)) {
-            cases.extend(counts.iter().map(|&count| Case { kind, mode, site, count, nranks, dtype, turns }));
-        }
+        cases.extend(of_call((kind, mode, dtype), counts, nranks, nranks, turns));
     }
     cases
 }
 
+/// The same on hosts.
+fn cases_of_hosts(counts: &[usize], nranks: usize, ranks_per_host: usize, turns: usize) -> Vec<Case> {
+    CALLS_OF_HOSTS.iter().flat_map(|&call| of_call(call, counts, nranks, ranks_per_host, turns)).collect()
+}
+
+fn of_call(
+    (kind, mode, dtype): (Kind, &'static str, &'static str),
+    counts: &[usize],
+    nranks: usize,
+    ranks_per_host: usize,
+    turns: usize,
+) -> Vec<Case> {
+    let case = |site, count| Case { kind, mode, site, count, nranks, ranks_per_host, dtype, turns };
+    // A barrier touches nothing, so tasks around it would not be ordered with it.
+    let sites = SITES.into_iter().filter(|&site| (kind, site) != (Kind::Barrier, Site::Tasks));
+    sites.flat_map(|site| counts.iter().map(move |&count| case(site, count))).collect()
+}
+
+fn target(case: &Case) -> Target {
+    Target::on_hosts(case.nranks as u32, case.ranks_per_host as u32)
+}
+
 fn written_out(case: &Case) -> Program {
     let program = case.program();
-    expand_collectives(&program, &Target::new(case.nranks as u32)).expect("it expands").into_owned()
+    expand_collectives(&program, &target(case)).expect("it expands").into_owned()
 }
 
 /// Explores a case, and compares its results in one schedule with what it means.
 fn test(case: &Case, options: Options) {
     let launches = options.launches as usize;
-    let (program, args) = (case.program(), case.args(launches));
+    let (program, args) = (written_out(case), case.args(launches));
     let options = Options { nranks: case.nranks as u32, args: &args, ..options };
     let how = || format!("{case:?}, {} launches, {:?}, persistent: {}", launches, options.memory, options.persistent);
     let report = check(&program, &options, &mut || true).unwrap_or_else(|e| panic!("{}: {e}", how()));
@@ -54,7 +73,8 @@ fn they_are_sound_programs() {
     for nranks in 1..=4 {
         // Of one rank, there is no root 1.
         let possible = |case: &Case| nranks > 1 || case.kind != Kind::Broadcast;
-        for case in cases(&[0, 1, 5, 40], nranks, 3).into_iter().filter(possible) {
+        let of_hosts = cases_of_hosts(&[0, 5, 40], nranks, nranks.div_ceil(2), 3);
+        for case in cases(&[0, 1, 5, 40], nranks, 3).into_iter().chain(of_hosts).filter(possible) {
             let findings = verify(&case.program(), Some(nranks as u32));
             assert!(findings.is_empty(), "{case:?}: {}\n{}", findings[0], case.text());
             let program = written_out(&case);
@@ -88,8 +108,16 @@ fn four_ranks_are_right_in_any_order() {
 
 #[test]
 fn segments_and_parts_are_right_in_any_order() {
-    let of =
-        |kind, mode, dtype, count, nranks| Case { kind, mode, site: Site::Host(2), count, nranks, dtype, turns: 2 };
+    let of = |kind, mode, dtype, count, nranks| Case {
+        kind,
+        mode,
+        site: Site::Host(2),
+        count,
+        nranks,
+        ranks_per_host: nranks,
+        dtype,
+        turns: 2,
+    };
     let segments = [
         of(Kind::Allreduce, "ring", "i32", 300, 3),
         of(Kind::Allreduce, "ring", "f16", 300, 3),
@@ -108,7 +136,32 @@ fn segments_and_parts_are_right_in_any_order() {
         (Kind::AllToAll, "mesh", "i32", 8500),
     ];
     for (kind, mode, dtype, count) in parts {
-        let case = Case { kind, mode, site: Site::Task, count, nranks: 2, dtype, turns: 1 };
+        let case = Case { kind, mode, site: Site::Task, count, nranks: 2, ranks_per_host: 2, dtype, turns: 1 };
+        test(&case, Options { launches: 2, persistent: true, schedules: 2, ..Options::default() });
+    }
+}
+
+#[test]
+fn ranks_of_hosts_are_right_in_any_order() {
+    explore(&cases_of_hosts(&[0, 1, 5, 150], 4, 2, 3), Memory::Host, true);
+    explore(&cases_of_hosts(&[5, 150], 2, 1, 3), Memory::Host, true);
+    explore(&cases_of_hosts(&[5, 150], 6, 2, 2), Memory::Host, true);
+    explore(&cases_of_hosts(&[40], 6, 3, 2), Memory::Host, false);
+}
+
+#[test]
+fn parts_for_hosts_are_right_in_any_order() {
+    // Two steps between three hosts, and more than is staged at once.
+    for (kind, dtype, count, nranks, ranks_per_host) in [
+        (Kind::Allreduce, "i32", 4500, 3, 1),
+        (Kind::Allreduce, "f16", 9000, 6, 2),
+        (Kind::Allreduce, "i32", 530_000, 4, 2),
+        (Kind::ReduceScatter, "i32", 263_000, 2, 1),
+        (Kind::Allgather, "i32", 525_000, 2, 1),
+        (Kind::Broadcast, "i32", 1_049_000, 2, 1),
+    ] {
+        let mode = "hierarchical";
+        let case = Case { kind, mode, site: Site::Task, count, nranks, ranks_per_host, dtype, turns: 1 };
         test(&case, Options { launches: 2, persistent: true, schedules: 2, ..Options::default() });
     }
 }
@@ -116,6 +169,7 @@ fn segments_and_parts_are_right_in_any_order() {
 #[test]
 fn they_are_right_where_stores_do_not_drain() {
     explore(&cases(&[1, 40], 3, 2), Memory::Npu, true);
+    explore(&cases_of_hosts(&[40], 4, 2, 2), Memory::Npu, true);
 }
 
 #[test]
@@ -132,17 +186,24 @@ fn they_are_right_in_every_order() {
     };
     every(&cases(&[1], 2, 2));
     every(&cases(&[1], 3, 1));
+    every(&cases_of_hosts(&[1], 2, 1, 2));
 }
 
 #[test]
 fn they_are_right_where_ranks_do_not_compare_what_they_call() {
-    for case in cases(&[1, 40], 3, 2) {
-        let target = Target { checked: false, ..Target::new(3) };
+    for case in cases(&[1, 40], 3, 2).into_iter().chain(cases_of_hosts(&[40], 4, 2, 2)) {
+        let target = Target { checked: false, ..target(&case) };
         let program = case.program();
         let program = expand_collectives(&program, &target).expect("it expands");
         let args = case.args(2);
-        let options =
-            Options { nranks: 3, launches: 2, persistent: true, schedules: 3, args: &args, ..Options::default() };
+        let options = Options {
+            nranks: case.nranks as u32,
+            launches: 2,
+            persistent: true,
+            schedules: 3,
+            args: &args,
+            ..Options::default()
+        };
         let report = check(&program, &options, &mut || true).expect("it can be run");
         assert!(report.findings.is_empty(), "{case:?}: {}\n{}", report.findings[0].diagnostic, print(&program));
     }

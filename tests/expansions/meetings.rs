@@ -2,13 +2,19 @@
 
 use pld::check::{Fill, Memory, Options, Outcome, Schedule, check, inputs, run};
 use pld::ir::parse::parse;
+use pld::passes::expand_collectives::{Target, expand_collectives};
 use pld::verify::verify;
 
 /// Explores a program, and gives what one launch after the other leaves.
 fn explored(text: &str, nranks: u32, schedules: u64) -> Outcome {
+    explored_on_hosts(text, nranks, nranks, schedules)
+}
+
+fn explored_on_hosts(text: &str, nranks: u32, ranks_per_host: u32, schedules: u64) -> Outcome {
     let program = parse(text, "test.pld").unwrap_or_else(|mistakes| panic!("{}\n{text}", mistakes[0]));
     let findings = verify(&program, Some(nranks));
     assert!(findings.is_empty(), "{}", findings[0]);
+    let program = expand_collectives(&program, &Target::on_hosts(nranks, ranks_per_host)).expect("it expands");
     let launches = 3;
     let args = inputs(&program, nranks, launches, Fill::Iota, 0, &[]).expect("the driver takes inputs").args;
     for (memory, persistent) in [(Memory::Host, true), (Memory::Npu, true), (Memory::Host, false)] {
@@ -73,6 +79,61 @@ fn calls_on_one_channel_follow_each_other() {
             explored(&in_task(&format!("{first}\n{second}\n{second}\n{first}")), 3, 4);
         }
     }
+}
+
+#[test]
+fn calls_in_one_and_in_two_levels_follow_each_other() {
+    let calls = [
+        "allreduce sum a mode hierarchical",
+        "barrier of a",
+        "broadcast a root 1 mode hierarchical",
+        "reduce_scatter sum rows mode hierarchical signal a",
+        "allreduce max a mode mesh",
+        "allreduce max a mode ring",
+        "allgather rows <- b mode direct signal a",
+    ];
+    for first in calls {
+        for second in calls {
+            let body = format!("{first}\n{second}\n{second}\n{first}");
+            explored_on_hosts(&in_task(&body), 4, 2, 3);
+        }
+    }
+}
+
+/// Code is made once for both: that of one level.
+#[test]
+fn an_entry_of_domains_that_differ_has_one_level() {
+    let text = "program domains
+entry fill(x: tensor[4] i32 in, data: window[4] i32) {
+  at fill {
+    for i in 0..4 { data[i] = x[i] }
+    allreduce sum data mode hierarchical
+  }
+}
+entry more(y: tensor[4] i32 out, data: window[4] i32) {
+  at more {
+    allreduce max data mode hierarchical
+    for i in 0..4 { y[i] = data[i] }
+  }
+}
+host (xs: tensor[world, 4] i32 in, ys: tensor[world, 4] i32 out) {
+  near = domain [0, 1]
+  far  = domain [2, 4, 3, 5]
+  near_buf = alloc_window [4] i32 in near
+  far_buf  = alloc_window [4] i32 in far
+  a = window near_buf [4] i32
+  b = window far_buf [4] i32
+  ranks r in 0..world {
+    if r < 2 { dispatch fill(xs[r], a) device r } else { dispatch fill(xs[r], b) device r }
+    if r >= 2 { dispatch more(ys[r], b) device r }
+  }
+}
+";
+    let outcome = explored_on_hosts(text, 6, 3, 20);
+    let pld::check::Arg::Ranked(ys) = &outcome.args[1] else { panic!("a tensor of all ranks") };
+    let sum = |i: i32| (2..6).map(|rank| (rank + 1) * 100_003 + i).sum::<i32>();
+    let expected: Vec<u8> = (0..4).flat_map(|i| sum(i).to_ne_bytes()).collect();
+    assert!(ys[2..].iter().all(|y| *y == expected));
 }
 
 #[test]

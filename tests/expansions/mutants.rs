@@ -6,11 +6,14 @@ use pld::ir::print::print;
 use pld::ir::{Diagnostic, Severity};
 use pld::verify::verify;
 
-use super::programs::{CALLS, Case, Kind, Site};
+use super::programs::{CALLS, CALLS_OF_HOSTS, Case, Kind, Site};
 use super::text::{self, Statement, statements};
 use super::written_out;
 
 const LAUNCHES: usize = 2;
+
+/// What numbers the two lines of cells that turns take alternately.
+const LINES: [&str; 3] = ["parity", "line_in_full", "line_of_closing"];
 
 /// A statement by its place in each block around it.
 type Path = Vec<usize>;
@@ -52,7 +55,9 @@ fn mutants(text: &str) -> Vec<Mutant> {
             let (&at, outer) = path.split_last().expect("a statement");
             let block = block(&mut program, outer);
             match head.strip_suffix(" % 2") {
-                Some(front) if head.starts_with("parity") => block[at].head = format!("{front} % 1"),
+                Some(front) if LINES.iter().any(|line| head.starts_with(line)) => {
+                    block[at].head = format!("{front} % 1")
+                }
                 _ => _ = block.remove(at),
             }
         }
@@ -64,10 +69,11 @@ fn mutants(text: &str) -> Vec<Mutant> {
     };
     let (notifies, waits) = (signals("notify "), signals("wait "));
     assert_eq!(notifies.len(), waits.len());
-    let memory: Vec<_> =
-        all.iter().filter(|place| place.head.contains("_cells[") && place.head.contains("] = turn")).collect();
-    let parities: Vec<_> =
-        all.iter().filter(|place| place.head.starts_with("parity") && place.head.ends_with(" % 2")).collect();
+    let counters = ["] = turn", "] = full_turn", "] = closing"];
+    let is_counter = |head: &str| head.contains("_cells[") && counters.iter().any(|counter| head.contains(counter));
+    let memory: Vec<_> = all.iter().filter(|place| is_counter(&place.head)).collect();
+    let is_parity = |head: &str| LINES.iter().any(|line| head.starts_with(line)) && head.ends_with(" % 2");
+    let parities: Vec<_> = all.iter().filter(|place| is_parity(&place.head)).collect();
     let mut mutants: Vec<Mutant> = notifies.iter().map(|&notify| make("without", &[notify])).collect();
     mutants.extend(waits.iter().map(|&wait| make("without", &[wait])));
     mutants.extend(notifies.iter().zip(&waits).map(|(&notify, &wait)| make("without", &[notify, wait])));
@@ -100,15 +106,20 @@ fn finding(case: &Case, text: &str) -> Option<Diagnostic> {
 fn no_signal_is_idle() {
     let mut missed = String::new();
     // Few elements, which go along with the arrival, and more.
-    for (&(kind, mode, dtype), count) in CALLS.iter().flat_map(|call| [(call, 5), (call, 150)]) {
-        let case = Case { kind, mode, site: Site::Task, count, nranks: 3, dtype, turns: 2 };
-        let text = print(&written_out(&case));
-        assert_eq!(finding(&case, &text).map(|finding| finding.to_string()), None, "{case:?}\n{text}");
-        for mutant in mutants(&text) {
-            // The next call counts from the same number again, which no cell holds any more: this one goes on for too long.
-            let same = (kind, mode, dtype) == (Kind::Allreduce, "ring", "f16") && mutant.name.contains("] = turn");
-            if !same && finding(&case, &mutant.text).is_none() {
-                missed += &format!("{kind:?} {mode} {dtype} {count}, {}\n", mutant.name);
+    let flat = CALLS.iter().map(|&call| (call, 3, 3));
+    for ((kind, mode, dtype), nranks, ranks_per_host) in flat.chain(CALLS_OF_HOSTS.iter().map(|&call| (call, 4, 2))) {
+        for count in [5, 150] {
+            let case = Case { kind, mode, site: Site::Task, count, nranks, ranks_per_host, dtype, turns: 2 };
+            let text = print(&written_out(&case));
+            assert_eq!(finding(&case, &text).map(|finding| finding.to_string()), None, "{case:?}\n{text}");
+            for mutant in mutants(&text) {
+                // The next call counts from the same number again, which no cell holds any more: this one goes on for too long.
+                let counts = mutant.name.contains("] = turn") || mutant.name.contains("] = full_turn");
+                let same = (kind, mode, dtype) == (Kind::Allreduce, "ring", "f16") && counts;
+                if !same && finding(&case, &mutant.text).is_none() {
+                    missed +=
+                        &format!("{kind:?} {mode} {dtype} {count} on {nranks} of {ranks_per_host}, {}\n", mutant.name);
+                }
             }
         }
     }
@@ -118,8 +129,9 @@ fn no_signal_is_idle() {
 /// Synchronisations are numbered from 1 again after so many that no check comes to it: here after few.
 #[test]
 fn numbers_may_begin_again() {
-    for &(kind, mode, dtype) in CALLS {
-        let case = Case { kind, mode, site: Site::Task, count: 5, nranks: 2, dtype, turns: 3 };
+    let flat = CALLS.iter().map(|&call| (call, 2, 2));
+    for ((kind, mode, dtype), nranks, ranks_per_host) in flat.chain(CALLS_OF_HOSTS.iter().map(|&call| (call, 4, 2))) {
+        let case = Case { kind, mode, site: Site::Task, count: 5, nranks, ranks_per_host, dtype, turns: 3 };
         let text = print(&written_out(&case));
         assert!(text.contains("32768"), "{text}");
         let found = |last: &str| finding(&case, &text.replace("32768", last)).map(|finding| finding.to_string());

@@ -45,6 +45,8 @@ pub struct Case {
     /// Elements, elements of a row, or rows for each rank.
     pub count: usize,
     pub nranks: usize,
+    /// Side by side.
+    pub ranks_per_host: usize,
     pub dtype: &'static str,
     /// Turns of the loop around the calls.
     pub turns: usize,
@@ -71,6 +73,22 @@ pub const CALLS: &[(Kind, &str, &str)] = &[
     (Kind::AllToAllV, "direct", "i32"),
     (Kind::AllToAllVAt, "mesh", "i32"),
     (Kind::AllToAllVAt, "direct", "i32"),
+];
+
+/// Those that hosts change: with a flat one of each kind of meeting.
+pub const CALLS_OF_HOSTS: &[(Kind, &str, &str)] = &[
+    (Kind::Barrier, "auto", "i32"),
+    (Kind::Allreduce, "hierarchical", "i32"),
+    (Kind::Allreduce, "hierarchical", "f16"),
+    (Kind::ReduceScatter, "hierarchical", "i32"),
+    (Kind::ReduceScatter, "hierarchical", "f16"),
+    (Kind::Broadcast, "hierarchical", "i32"),
+    (Kind::BroadcastOfAny, "hierarchical", "i32"),
+    (Kind::Allgather, "hierarchical", "i32"),
+    (Kind::Allreduce, "mesh", "i32"),
+    (Kind::Allreduce, "ring", "f16"),
+    (Kind::AllToAll, "mesh", "i32"),
+    (Kind::AllToAllV, "direct", "i32"),
 ];
 
 /// Elements of a row of an all_to_all_v.

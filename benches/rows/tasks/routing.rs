@@ -49,7 +49,7 @@ host (expert: tensor[T, K] i32 in, peer: tensor[T, K] i32 out, row: tensor[T, K]
 /// The loop of [`PROGRAM`], many times in a launch, and the same in C.
 pub fn loops(bench: &Bench) -> Result<(), String> {
     const RANKS: u32 = 2;
-const ME: u32 = 1;
+    const ME: u32 = 1;
     let rounds = bench.times(4_000);
     let world = World::create(1)?;
     let executable = world.compile(&Program::parse(PROGRAM)?, true)?;

@@ -78,6 +78,9 @@ def test_collectives_written_out() -> None:
         assert "allreduce" in str(program) and "notify" in str(written)
         assert not re.search(r"^ *allreduce ", str(written), re.MULTILINE)
         written.check(ranks, schedules=20)
+        on_hosts = program.expand(ranks, ranks_per_host=1)
+        assert "_shards" in str(on_hosts) and "_shards" not in str(written)
+        on_hosts.check(ranks, schedules=20)
 
 
 def test_checks() -> None:

@@ -14,7 +14,7 @@ use pld::runtime::{Callback, CallbackContext, CompileOptions, Executable, MAX_CO
 use pld::transport::join::{Bootstrap, JoinOptions};
 
 use crate::exit::{Exit, Failure, Result};
-use crate::ranks::Job;
+use crate::ranks::{Job, Started};
 use crate::seconds::seconds;
 use crate::source::Source;
 use crate::tensors::arguments::{Arguments, InputOptions};
@@ -180,7 +180,8 @@ impl LaunchOptions {
         args.extend(flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.into()));
         args.extend_from_slice(more);
         let job = Job { nranks, prefix: true, timeout: None, grace: Duration::from_secs(5) };
-        match job.run(&args, &[("PLD_JOB", unique_name())])?.report()? {
+        let name = unique_name();
+        match job.run(&|_| Started::here(&args, &name))?.report()? {
             Exit::Ok => Ok(Finished { program, nranks, folder }),
             exit => Err(Failure { exit, message: String::new() }),
         }

@@ -8,6 +8,7 @@ mod console;
 mod drawing;
 mod excerpt;
 mod exit;
+mod hosts;
 mod kernels;
 mod launch;
 mod ranks;

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -38,6 +38,24 @@ pub struct Job {
     pub grace: Duration,
 }
 
+/// How the process of a rank is started.
+pub struct Started {
+    /// What it runs.
+    pub command: Vec<OsString>,
+    /// Its environment, besides its rank and the size of the world.
+    pub variables: Vec<(OsString, OsString)>,
+    /// What it reads. Its standard input stays open then, and is closed to tell it to end: it runs on another host, where
+    /// no signal reaches it.
+    pub input: Option<String>,
+}
+
+impl Started {
+    /// On this host, in the job of this name.
+    pub fn here(command: &[OsString], job: &OsStr) -> Self {
+        Self { command: command.to_vec(), variables: vec![("PLD_JOB".into(), job.to_owned())], input: None }
+    }
+}
+
 /// Why all ranks have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -67,12 +85,14 @@ struct Rank {
     child: Child,
     pid: Pid,
     status: Option<ExitStatus>,
+    /// Open while a rank of another host may run.
+    input: Option<ChildStdin>,
 }
 
 impl Job {
-    /// Runs a command on every rank until all have ended, and whatever they have started in their process groups. If one
+    /// Runs what each rank is to run until all have ended, and whatever they have started in their process groups. If one
     /// fails, all end: by SIGTERM, and by SIGKILL when the grace is over. If this process is killed, they are too.
-    pub fn run(&self, command: &[OsString], variables: &[(&str, OsString)]) -> Result<End> {
+    pub fn run(&self, start: &dyn Fn(u32) -> Started) -> Result<End> {
         let (sender, events) = channel();
         let mut signals = Signals::new([SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map_err(no_ranks)?;
         let handle = signals.handle();
@@ -84,7 +104,7 @@ impl Job {
             }
         });
         let mut running = Running { job: self, ranks: Vec::new(), end: End::Success, kill_at: None, streams: 0 };
-        let started = (0..self.nranks).try_for_each(|rank| running.start(rank, command, variables, &sender));
+        let started = (0..self.nranks).try_for_each(|rank| running.start(rank, start(rank), &sender));
         let ended = match started {
             Ok(()) => running.watch(&events),
             Err(error) => {
@@ -114,24 +134,23 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    fn start(
-        &mut self,
-        rank: u32,
-        command: &[OsString],
-        variables: &[(&str, OsString)],
-        events: &Sender<Event>,
-    ) -> io::Result<()> {
+    fn start(&mut self, rank: u32, start: Started, events: &Sender<Event>) -> io::Result<()> {
         let mut process = Command::new(env::current_exe()?);
-        process.arg(RANK_COMMAND).arg(std::process::id().to_string()).arg("--").args(command);
+        process.arg(RANK_COMMAND).arg(std::process::id().to_string()).arg("--").args(start.command);
         process.env("PLD_RANK", rank.to_string()).env("PLD_WORLD_SIZE", self.job.nranks.to_string());
-        process.envs(variables.iter().map(|(name, value)| (name, value)));
+        process.envs(start.variables);
         // A group of its own: what a rank starts ends with it, and Ctrl-C comes here first.
-        process.process_group(0).stdin(Stdio::null());
+        process.process_group(0).stdin(if start.input.is_some() { Stdio::piped() } else { Stdio::null() });
         if self.job.prefix {
             process.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
         let mut child = process.spawn()?;
         let pid = Pid::from_child(&child);
+        let mut input = child.stdin.take();
+        if let (Some(pipe), Some(text)) = (&mut input, start.input) {
+            // If nobody reads it, the process has ended, which is seen.
+            let _ = pipe.write_all(text.as_bytes());
+        }
         let closed = Arc::new(AtomicBool::new(false));
         if let Some(stream) = child.stdout.take() {
             let prefix = prefix(rank, self.job.nranks, &io::stdout());
@@ -141,7 +160,7 @@ impl Running<'_> {
             let prefix = prefix(rank, self.job.nranks, &io::stderr());
             self.listen(stream, prefix, io::stderr, &closed, events);
         }
-        self.ranks.push(Rank { child, pid, status: None });
+        self.ranks.push(Rank { child, pid, status: None, input });
         Ok(())
     }
 
@@ -256,8 +275,12 @@ impl Running<'_> {
         }
     }
 
-    fn signal_all(&self, signal: Signal) {
-        for rank in self.ranks.iter().filter(|rank| rank.status.is_none()) {
+    fn signal_all(&mut self, signal: Signal) {
+        for rank in self.ranks.iter_mut().filter(|rank| rank.status.is_none()) {
+            // On another host the end of its input is SIGTERM, and SIGKILL when the grace is over there.
+            if rank.input.take().is_some() && signal != Signal::KILL {
+                continue;
+            }
             // It may have ended meanwhile.
             let _ = kill_process_group(rank.pid, signal);
         }

@@ -264,9 +264,11 @@ impl Function<'_, '_> {
         self.settled = true;
     }
 
-    /// In front of a signal to a peer whose windows are mapped: what this rank has written to far peers is there.
+    /// In front of a signal to a peer whose windows are mapped: what this rank has written to far peers is there. To itself
+    /// it need not say so: what it sends comes behind that.
     pub fn order_far(&mut self) {
-        if self.unit.has_far() {
+        let alone = self.unit.binding.far.iter().filter(|&&far| !far).count() == 1;
+        if self.unit.has_far() && !alone {
             let site = self.site();
             let site = self.b.ins().iconst(types::I32, i64::from(site));
             self.call_hook(self.unit.hooks.far.order as *const u8, &[self.frame, site]);

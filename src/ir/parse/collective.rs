@@ -86,7 +86,7 @@ impl Parser<'_> {
     }
 
     fn mode(&mut self) -> Parsed<Mode> {
-        self.choice(Mode::from_name, "auto, mesh, direct, ring or two_phase")
+        self.choice(Mode::from_name, "auto, mesh, direct, ring, two_phase or hierarchical")
     }
 
     fn choice<T>(&mut self, meaning: fn(&str) -> Option<T>, what: &str) -> Parsed<T> {

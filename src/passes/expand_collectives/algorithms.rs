@@ -4,7 +4,7 @@ use super::channels::{LINE_BYTES, MAIL_BYTES};
 use super::exchange::{Exchange, Range};
 use super::{Call, Target, data, elements, extents};
 use crate::ir::program::ScalarDef;
-use crate::ir::{BinaryOp, CollectiveKind, Combine, DType, Mode, Program, Scalar, Tensor};
+use crate::ir::{BinaryOp, CollectiveKind, Combine, DType, Mode, Program, Scalar, Tensor, TileOp};
 
 /// Most bytes that a mesh stages at once; more go in several turns.
 const MOST_STAGED: i64 = 64 << 10;
@@ -13,7 +13,7 @@ const MOST_STAGED: i64 = 64 << 10;
 const PART_BYTES: i64 = 16 << 10;
 
 /// Segments of this many elements do not share a cache line with their neighbours, whatever the type.
-const SEGMENT_UNIT: i64 = 64;
+pub(super) const SEGMENT_UNIT: i64 = 64;
 
 /// What a call is called: calls of one name pair.
 pub(super) fn label(program: &Program, call: &Call, target: &Target) -> String {
@@ -53,7 +53,7 @@ pub(super) fn staged(program: &Program, call: &Call, target: &Target) -> Option<
     match call.collective.mode {
         Mode::Mesh => mailed(program, call, target).is_none().then_some(dtype),
         // Sums travel in the type in which they are made.
-        Mode::Ring if matches!(dtype, DType::F16 | DType::BF16) => Some(DType::F32),
+        Mode::Ring => Some(wide(dtype)).filter(|&wide| wide != dtype),
         _ => None,
     }
 }
@@ -84,6 +84,21 @@ fn given_bytes(program: &Program, call: &Call, target: &Target) -> i64 {
     }
 }
 
+/// What combines tiles like elements.
+pub(super) fn tile_op(op: Combine) -> TileOp {
+    match op {
+        Combine::Sum => TileOp::Add,
+        Combine::Prod => TileOp::Mul,
+        Combine::Max => TileOp::Max,
+        Combine::Min => TileOp::Min,
+    }
+}
+
+/// The type in which elements of another one combine.
+pub(super) fn wide(dtype: DType) -> DType {
+    if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
+}
+
 pub(super) fn round_up(value: i64, unit: i64) -> i64 {
     (value + unit - 1) / unit * unit
 }
@@ -104,6 +119,15 @@ pub(super) struct Rows {
 impl Exchange<'_> {
     /// Writes the call out.
     pub(super) fn write_out(mut self, call: &Call, target: &Target) {
+        if call.collective.mode == Mode::Hierarchical {
+            self.in_levels(call, target);
+        } else {
+            self.in_one_level(call, target);
+        }
+        self.end();
+    }
+
+    fn in_one_level(&mut self, call: &Call, target: &Target) {
         let mesh = call.collective.mode == Mode::Mesh;
         match call.collective.kind {
             CollectiveKind::Barrier { .. } => self.synchronise(),
@@ -122,7 +146,6 @@ impl Exchange<'_> {
             CollectiveKind::AllToAll { dst, src } => self.all_to_all_direct(dst, src, target),
             CollectiveKind::AllToAllV(ref v) => self.all_to_all_v(v, mesh, target),
         }
-        self.end();
     }
 
     pub(super) fn whole(&mut self, tensor: Tensor, target: &Target) -> (Tensor, i64) {
@@ -149,7 +172,7 @@ impl Exchange<'_> {
         let (begin, count) = self.share(count);
         self.synchronise();
         let me = self.me;
-        let (first, length) = self.segment(count, me);
+        let (first, length) = self.segment(count, me, self.nranks);
         let first = self.add(begin, first);
         let most = PART_BYTES / self.size_of(flat);
         self.for_parts(length, most, |x, at, part| {
@@ -162,12 +185,12 @@ impl Exchange<'_> {
         self.synchronise();
     }
 
-    /// Segment `index` of as many as there are ranks: where it begins, and how many elements it has.
-    fn segment(&mut self, count: Scalar, index: Scalar) -> (Scalar, Scalar) {
+    /// Segment `index` of `segments`: where it begins, and how many elements it has.
+    pub(super) fn segment(&mut self, count: Scalar, index: Scalar, segments: Scalar) -> (Scalar, Scalar) {
         let last = self.int(1);
-        let last = self.sub(self.nranks, last);
+        let last = self.sub(segments, last);
         let sum = self.add(count, last);
-        let each = self.b.binary(BinaryOp::Div, sum, self.nranks);
+        let each = self.b.binary(BinaryOp::Div, sum, segments);
         let (unit, less) = (self.int(SEGMENT_UNIT), self.int(SEGMENT_UNIT - 1));
         let each = self.add(each, less);
         let each = self.b.binary(BinaryOp::Div, each, unit);
@@ -186,18 +209,18 @@ impl Exchange<'_> {
             self.ring(op, flat, begin, count);
             return;
         };
-        let stage_elements = 2 * self.slot_bytes / DType::F32.size();
+        let stage_elements = 2 * stage.slot_bytes / DType::F32.size();
         let lane = self.lane;
         let slot = self.mul(lane, stage_elements);
         self.for_parts(count, stage_elements, |x, first, part| {
             // Whoever took from the stage in the call or part before has done so.
             x.synchronise();
             let first = x.add(begin, first);
-            let (own, wide) = (x.range(flat, first), x.range(stage, slot));
+            let (own, wide) = (x.range(flat, first), x.range(stage.tensor, slot));
             let me = x.me;
             let myself = x.some(me, 1);
             x.get_reduce(op, wide, own, myself, part);
-            x.ring(op, stage, slot, part);
+            x.ring(op, stage.tensor, slot, part);
             x.get_reduce(op, own, wide, myself, part);
         });
     }
@@ -206,7 +229,7 @@ impl Exchange<'_> {
         let one = self.int(1);
         let last = self.sub(self.nranks, one);
         let left = self.add(self.me, last);
-        let left = self.wrapped(left);
+        let left = self.wrapped(left, self.nranks);
         let left = self.name(left, "left");
         // In step s a rank takes from its left neighbour what that has finished in step s - 1.
         let step = |x: &mut Self, behind: i64, take: &dyn Fn(&mut Self, Range, Scalar)| {
@@ -217,8 +240,8 @@ impl Exchange<'_> {
             let back = x.add(step, behind);
             let index = x.add(x.me, x.nranks);
             let index = x.sub(index, back);
-            let index = x.wrapped(index);
-            let (first, length) = x.segment(count, index);
+            let index = x.wrapped(index, x.nranks);
+            let (first, length) = x.segment(count, index, x.nranks);
             let first = x.add(begin, first);
             let range = x.range(tensor, first);
             take(x, range, length);

@@ -3,13 +3,15 @@
 //! With the number of rows that it has for a rank, each rank tells it one place: where these rows stand in the stage, to be
 //! taken from there, or, for those that are put, where in its `dst` it wants the rows of that rank.
 
-use super::exchange::{Exchange, Range, Turn};
+use super::channels::MAIL_AT;
+use super::exchange::{Exchange, Range};
+use super::meeting::Turn;
 use super::{Target, elements, extents};
 use crate::ir::{AllToAllV, BinaryOp, Scalar, ScalarType, Tensor};
 
-/// Cells of a line, besides those of every call: a number of rows, and a place.
-const ROWS: i64 = 2;
-const PLACE: i64 = 3;
+/// Cells of a line, where others have their mail: a number of rows, and a place.
+const ROWS: i64 = MAIL_AT / 4;
+const PLACE: i64 = ROWS + 1;
 
 /// Rows that belong to ranks.
 struct Side {

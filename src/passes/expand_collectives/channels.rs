@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use smallvec::smallvec;
 
+use super::exchange::Stage;
 use super::windows::Windows;
-use super::{Call, Target, algorithms};
+use super::{Call, Target, algorithms, hierarchy};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::extent::Shape;
 use crate::ir::op::Operand;
@@ -28,11 +29,13 @@ type Key = Option<Tensor>;
 
 /// The channels of a program.
 pub(super) struct Channels {
-    /// Bytes that one call may stage: half of a lane's stage.
-    pub(super) slot_bytes: i64,
+    /// Bytes that one call may stage, and stage between hosts: half of what a lane has for it.
+    slot_bytes: i64,
+    shard_bytes: i64,
     cells: HashMap<(Entry, Key), Tensor>,
     mails: HashMap<(Entry, Key, DType), Tensor>,
     stages: HashMap<(Entry, Key, DType), Tensor>,
+    shards: HashMap<(Entry, Key, DType), Tensor>,
     /// What different calls are called, and their numbers.
     numbers: HashMap<String, i64>,
 }
@@ -42,11 +45,15 @@ impl Channels {
     pub(super) fn new(b: &mut Builder, calls: &[Call], target: &Target) -> Result<Self> {
         let program = b.program();
         let slot_bytes = calls.iter().map(|call| algorithms::staged_bytes(program, call, target)).max().unwrap_or(0);
+        let sharded = calls.iter().filter_map(|call| hierarchy::layout(program, call, target));
+        let shard_bytes = sharded.map(|layout| layout.bytes()).max().unwrap_or(0);
         let mut channels = Self {
             slot_bytes,
+            shard_bytes,
             cells: HashMap::new(),
             mails: HashMap::new(),
             stages: HashMap::new(),
+            shards: HashMap::new(),
             numbers: HashMap::new(),
         };
         for call in calls {
@@ -59,22 +66,29 @@ impl Channels {
         }
         let needs = needs(program, calls, target);
         let lanes = calls.iter().map(|call| call.lanes.map_or(1, |(lanes, _)| lanes)).max().unwrap_or(1);
-        let mut cells = Windows::of_cells(b, lanes);
-        let mut stages = Windows::of_stages(b, lanes, slot_bytes);
+        let counts_full_turns = calls.iter().any(|call| call.levels.is_some());
+        let mut windows = OfProgram {
+            cells: Windows::of_cells(b, lanes, counts_full_turns),
+            stages: Windows::of_stages(b, "stage", lanes, slot_bytes),
+            shards: Windows::of_stages(b, "shards", lanes, shard_bytes),
+        };
         for ((entry, key), need) in needs {
-            channels.add(b, entry, key, &need, &mut cells, &mut stages);
+            channels.add(b, entry, key, &need, &mut windows);
         }
         Ok(channels)
     }
 
-    fn add(&mut self, b: &mut Builder, entry: Entry, key: Key, need: &Need, cells: &mut Windows, stages: &mut Windows) {
+    fn add(&mut self, b: &mut Builder, entry: Entry, key: Key, need: &Need, windows: &mut OfProgram) {
+        let OfProgram { cells, stages, shards } = windows;
         let base = key.map_or("world".into(), |tensor| name(b.program(), tensor));
         let lines: Shape = smallvec![b.extent_int(cells.lanes), b.extent_int(2), b.extent_world(), b.extent_int(LINE)];
         let window = add_window(b, entry, key, &format!("{base}_cells"), DType::I32, lines, cells);
         self.cells.insert((entry, key), window);
-        for (dtypes, what, windows, made) in
-            [(&need.mails, "mail", cells, &mut self.mails), (&need.stages, "stage", stages, &mut self.stages)]
-        {
+        for (dtypes, what, windows, made) in [
+            (&need.mails, "mail", cells, &mut self.mails),
+            (&need.stages, "stage", stages, &mut self.stages),
+            (&need.shards, "shards", shards, &mut self.shards),
+        ] {
             for &dtype in dtypes {
                 let shape = smallvec![windows.elements(b, dtype)];
                 let window = add_window(b, entry, key, &format!("{base}_{what}_{dtype}"), dtype, shape, windows);
@@ -94,8 +108,15 @@ impl Channels {
     }
 
     /// The stage of a call's channel, for elements of a type.
-    pub(super) fn stage(&self, program: &Program, call: &Call, dtype: DType) -> Option<Tensor> {
-        self.stages.get(&(call.entry, key(program, call), dtype)).copied()
+    pub(super) fn stage(&self, program: &Program, call: &Call, dtype: DType) -> Option<Stage> {
+        let tensor = self.stages.get(&(call.entry, key(program, call), dtype)).copied()?;
+        Some(Stage { tensor, slot_bytes: self.slot_bytes })
+    }
+
+    /// The same for what goes between hosts.
+    pub(super) fn shards(&self, program: &Program, call: &Call, dtype: DType) -> Option<Stage> {
+        let tensor = self.shards.get(&(call.entry, key(program, call), dtype)).copied()?;
+        Some(Stage { tensor, slot_bytes: self.shard_bytes })
     }
 
     /// What a call is called, and its number.
@@ -111,6 +132,14 @@ impl Channels {
 struct Need {
     mails: Vec<DType>,
     stages: Vec<DType>,
+    shards: Vec<DType>,
+}
+
+/// The windows of all channels.
+struct OfProgram {
+    cells: Windows,
+    stages: Windows,
+    shards: Windows,
 }
 
 /// Another window parameter of an entry, and its arguments.
@@ -137,7 +166,8 @@ fn needs(program: &Program, calls: &[Call], target: &Target) -> BTreeMap<(Entry,
         let need = needs.entry((call.entry, key(program, call))).or_default();
         let mailed = algorithms::mailed(program, call, target).map(|dtype| (&mut need.mails, dtype));
         let staged = algorithms::staged(program, call, target).map(|dtype| (&mut need.stages, dtype));
-        for (dtypes, dtype) in mailed.into_iter().chain(staged) {
+        let sharded = hierarchy::layout(program, call, target).map(|layout| (&mut need.shards, layout.dtype));
+        for (dtypes, dtype) in mailed.into_iter().chain(staged).chain(sharded) {
             if !dtypes.contains(&dtype) {
                 dtypes.push(dtype);
             }
@@ -147,7 +177,7 @@ fn needs(program: &Program, calls: &[Call], target: &Target) -> BTreeMap<(Entry,
 }
 
 /// The window that names a call's channel.
-fn key(program: &Program, call: &Call) -> Key {
+pub(super) fn key(program: &Program, call: &Call) -> Key {
     call.collective.signal.or(call.collective.window()).map(|window| program.root(window))
 }
 
@@ -155,13 +185,13 @@ fn name(program: &Program, tensor: Tensor) -> String {
     program.tensors[tensor].name.clone().unwrap_or_else(|| "window".into())
 }
 
-fn dispatches(program: &Program, entry: Entry) -> Vec<Op> {
+pub(super) fn dispatches(program: &Program, entry: Entry) -> Vec<Op> {
     let of_entry = |op: &Op| matches!(program.ops[*op].kind, OpKind::Dispatch { entry: e, .. } if e == entry);
     program.ops.keys().filter(of_entry).collect()
 }
 
 /// The buffer whose view a dispatch passes for a window parameter.
-fn argument(program: &Program, dispatch: Op, key: Key) -> Option<Buffer> {
+pub(super) fn argument(program: &Program, dispatch: Op, key: Key) -> Option<Buffer> {
     let TensorDef::Window(_, index) = program.tensors[key?].def else {
         unreachable!("a channel is a window parameter")
     };

@@ -1,29 +1,31 @@
-//! What all algorithms are made of: arriving, waiting for the others, and moving ranges of elements.
+//! What all algorithms are made of: numbers, loops, and moving ranges of elements.
 
 use smallvec::smallvec;
 
 use super::algorithms::round_up;
 use super::channels::{Channels, LINE};
+use super::hierarchy::Place;
+use super::levels::Levels;
+use super::meeting::{CLOSINGS, Counter, FULL_TURNS, TURNS, Turn};
 use super::{Call, Target};
 use crate::ir::extent::Known;
 use crate::ir::op::{PeerRange, Staging};
 use crate::ir::program::ScalarDef;
-use crate::ir::{
-    Atomic, BinaryOp, Builder, Combine, DType, NotifyOp, Region, Scalar, ScalarType, Tensor, Var, WaitCmp,
-};
-
-/// Synchronisations are numbered from 1 to this, and from 1 again. Even, so that parities go on alternating; above it is
-/// room for the number of a call.
-const LAST_TURN: i64 = 1 << 15;
-
-/// What a line of cells holds besides the arrival at 0: the number of the call.
-const NUMBER: i64 = 1;
+use crate::ir::{Atomic, BinaryOp, Builder, Combine, Mode, Region, Scalar, ScalarType, Tensor};
 
 /// Elements in one dimension.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     pub(super) tensor: Tensor,
     pub(super) first: Scalar,
+}
+
+/// Where a call puts what others take, or take it from.
+#[derive(Clone, Copy)]
+pub(super) struct Stage {
+    pub(super) tensor: Tensor,
+    /// Bytes that a turn may use.
+    pub(super) slot_bytes: i64,
 }
 
 /// One call, while it is written out.
@@ -38,25 +40,21 @@ pub(super) struct Exchange<'b> {
     pub(super) lane: Scalar,
     /// The cells as elements of the call's type, if they go along with the arrivals.
     pub(super) mail: Option<Tensor>,
-    pub(super) stage: Option<Tensor>,
-    /// Bytes of the stage that a turn may use.
-    pub(super) slot_bytes: i64,
-    cells: Tensor,
-    /// The number of the last synchronisation.
-    last: Var,
-    label: String,
+    pub(super) stage: Option<Stage>,
+    /// The stage of what goes between hosts.
+    pub(super) shards: Option<Stage>,
+    pub(super) cells: Tensor,
+    pub(super) turns: Counter,
+    /// What else ranks of several hosts count.
+    pub(super) second: Option<Counter>,
+    /// Where this rank is, if hosts have levels.
+    pub(super) place: Option<Place>,
+    pub(super) label: String,
     /// What this rank does.
-    number: Scalar,
-    checked: bool,
+    pub(super) number: Scalar,
+    pub(super) checked: bool,
     /// Nobody has compared the numbers yet.
-    unknown: bool,
-}
-
-/// A synchronisation that has begun.
-#[derive(Clone, Copy)]
-pub(super) struct Turn {
-    number: Scalar,
-    pub(super) parity: Scalar,
+    pub(super) unknown: bool,
 }
 
 impl<'b> Exchange<'b> {
@@ -67,6 +65,8 @@ impl<'b> Exchange<'b> {
         let stage = staged.and_then(|dtype| channels.stage(program, call, dtype));
         let mailed = super::algorithms::mailed(program, call, target);
         let mail = mailed.and_then(|dtype| channels.mail(program, call, dtype));
+        let layout = super::hierarchy::layout(program, call, target);
+        let shards = layout.and_then(|layout| channels.shards(program, call, layout.dtype));
         let (label, number) = channels.number(program, call, target);
         let me = b.rank(cells);
         let me = b.name_scalar(me, "me");
@@ -87,10 +87,14 @@ impl<'b> Exchange<'b> {
             }
             _ => number,
         };
-        let counter = [lane, zero, me, zero];
-        let before = b.read(cells, &counter);
-        let last = b.var(Some("turn"), ScalarType::I32, before);
-        let slot_bytes = channels.slot_bytes;
+        let place = call.levels.map(|levels| Place::new(b, me, levels));
+        let turns = Counter::read(b, cells, [lane, me], TURNS);
+        let second = match (call.levels, call.collective.mode) {
+            (Some(Levels { width: 2.., .. }), Mode::Hierarchical) => layout.map(|_| CLOSINGS),
+            (Some(Levels { width: 2.., .. }), _) => Some(FULL_TURNS),
+            _ => None,
+        };
+        let second = second.map(|kept| Counter::read(b, cells, [lane, me], kept));
         let checked = target.checked;
         Self {
             b,
@@ -101,9 +105,11 @@ impl<'b> Exchange<'b> {
             lanes,
             lane,
             stage,
-            slot_bytes,
+            shards,
             cells,
-            last,
+            turns,
+            second,
+            place,
             label,
             number,
             checked,
@@ -113,9 +119,9 @@ impl<'b> Exchange<'b> {
 
     /// Ends the call.
     pub(super) fn end(self) {
-        let zero = self.b.int(0);
-        let last = self.b.var_get(self.last);
-        self.b.write(self.cells, &[self.lane, zero, self.me, zero], last);
+        for counter in [Some(self.turns), self.second].into_iter().flatten() {
+            counter.write(self.b, self.cells, [self.lane, self.me]);
+        }
     }
 
     // Scalars.
@@ -155,13 +161,6 @@ impl<'b> Exchange<'b> {
         self.b.binary(BinaryOp::Min, a, b)
     }
 
-    /// `rank`, if it is below the number of ranks; else that many less.
-    pub(super) fn wrapped(&mut self, rank: Scalar) -> Scalar {
-        let less = self.sub(rank, self.nranks);
-        let inside = self.b.binary(BinaryOp::Lt, rank, self.nranks);
-        self.b.select(inside, rank, less)
-    }
-
     pub(super) fn name(&mut self, scalar: Scalar, name: &str) -> Scalar {
         self.b.name_scalar(scalar, name)
     }
@@ -173,26 +172,6 @@ impl<'b> Exchange<'b> {
         self.b.if_begin(cond);
         build(self);
         self.b.if_end();
-    }
-
-    /// For each other rank, beginning behind this one, so that not all go to the same one at once.
-    pub(super) fn for_others(&mut self, build: impl FnOnce(&mut Self, Scalar)) {
-        self.for_ranks(1, build);
-    }
-
-    /// For each rank, beginning with this one.
-    pub(super) fn for_all(&mut self, build: impl FnOnce(&mut Self, Scalar)) {
-        self.for_ranks(0, build);
-    }
-
-    fn for_ranks(&mut self, first: i64, build: impl FnOnce(&mut Self, Scalar)) {
-        let (first, one) = (self.b.int(first), self.b.int(1));
-        let distance = self.b.for_begin(first, self.nranks, one);
-        let rank = self.add(distance, self.me);
-        let rank = self.wrapped(rank);
-        let rank = self.name(rank, "peer");
-        build(self, rank);
-        self.b.for_end();
     }
 
     /// For each part of `step` elements of `count`: with where it begins and how many elements it has.
@@ -209,85 +188,6 @@ impl<'b> Exchange<'b> {
         let part = self.min(rest, step_by);
         build(self, first, part);
         self.b.for_end();
-    }
-
-    // Synchronisation.
-
-    /// Begins the next synchronisation: what stands in the stage since the one before the last is of no use any more.
-    pub(super) fn turn(&mut self) -> Turn {
-        let last = self.b.var_get(self.last);
-        let (one, most) = (self.b.int(1), self.b.int(LAST_TURN));
-        let next = self.add(last, one);
-        let full = self.b.binary(BinaryOp::Ge, last, most);
-        let number = self.b.select(full, one, next);
-        let number = self.name(number, "now");
-        self.b.var_set(self.last, number);
-        let two = self.b.int(2);
-        let parity = self.b.binary(BinaryOp::Rem, number, two);
-        let parity = self.name(parity, "parity");
-        Turn { number, parity }
-    }
-
-    /// Waits until all ranks have come here too. What they wrote before is visible then.
-    pub(super) fn meet(&mut self, turn: Turn) {
-        self.meet_with(turn, |_, _| {});
-    }
-
-    /// [`Self::meet`], where `give` does something for each other rank before it is told.
-    pub(super) fn meet_with(&mut self, turn: Turn, give: impl FnOnce(&mut Self, Scalar)) {
-        let zero = self.b.int(0);
-        let (lane, parity, cells, me) = (self.lane, turn.parity, self.cells, self.me);
-        let compares = self.checked && std::mem::take(&mut self.unknown);
-        // Ranks that do not compare their numbers would wait for ever for that of another call.
-        let value = if self.checked {
-            turn.number
-        } else {
-            let low = self.b.int(1 << 16);
-            let number = self.b.binary(BinaryOp::Rem, self.number, low);
-            let high = self.mul(number, LAST_TURN);
-            self.add(high, turn.number)
-        };
-        let number = compares.then(|| self.cell_tile(self.number));
-        self.for_others(|x, peer| {
-            give(x, peer);
-            if let Some(number) = number {
-                x.send_cell(turn, number, NUMBER, peer);
-            }
-            x.b.notify(cells, peer, &[lane, parity, me, zero], value, NotifyOp::Set);
-        });
-        self.for_others(|x, peer| {
-            x.b.wait(cells, &[lane, parity, peer, zero], value, WaitCmp::Eq);
-            if compares {
-                let theirs = x.cell(turn, NUMBER, peer);
-                let (label, number) = (x.label.clone(), x.number);
-                x.b.agree(&label, theirs, number, peer);
-            }
-        });
-    }
-
-    /// [`Self::turn`] and [`Self::meet`].
-    pub(super) fn synchronise(&mut self) {
-        let turn = self.turn();
-        self.meet(turn);
-    }
-
-    /// A tile of one number.
-    pub(super) fn cell_tile(&mut self, value: Scalar) -> crate::ir::Tile {
-        let one = self.b.extent_int(1);
-        self.b.full(DType::I32, smallvec![one, one, one, one], value)
-    }
-
-    /// Writes a number into a cell of this rank's line at `peer`.
-    pub(super) fn send_cell(&mut self, turn: Turn, value: crate::ir::Tile, cell: i64, peer: Scalar) {
-        let cell = self.b.int(cell);
-        self.b.remote_store(value, self.cells, peer, &[self.lane, turn.parity, self.me, cell], Atomic::None);
-    }
-
-    /// Reads a cell of the line of `peer`.
-    pub(super) fn cell(&mut self, turn: Turn, cell: i64, peer: Scalar) -> Scalar {
-        debug_assert!(cell < LINE);
-        let cell = self.b.int(cell);
-        self.b.read(self.cells, &[self.lane, turn.parity, peer, cell])
     }
 
     // Data.
@@ -313,13 +213,23 @@ impl<'b> Exchange<'b> {
 
     /// The part of the stage that belongs to a turn, from element `first` on.
     pub(super) fn slot(&mut self, turn: Turn, first: Scalar) -> Range {
-        let tensor = self.stage.expect("an algorithm that stages has a stage");
-        let elements = self.slot_bytes / self.size_of(tensor);
+        let stage = self.stage.expect("an algorithm that stages has a stage");
+        self.in_stage(stage, turn, first)
+    }
+
+    /// The same of the stage of what goes between hosts.
+    pub(super) fn shard(&mut self, turn: Turn, first: Scalar) -> Range {
+        let stage = self.shards.expect("an algorithm between hosts has a stage");
+        self.in_stage(stage, turn, first)
+    }
+
+    fn in_stage(&mut self, stage: Stage, turn: Turn, first: Scalar) -> Range {
+        let elements = stage.slot_bytes / self.size_of(stage.tensor);
         let lane = self.mul(self.lane, 2);
         let slot = self.add(lane, turn.parity);
         let begin = self.mul(slot, elements);
         let first = self.add(begin, first);
-        Range { tensor, first }
+        Range { tensor: stage.tensor, first }
     }
 
     pub(super) fn put(&mut self, dst: Range, peer: Scalar, src: Range, count: Scalar) {

@@ -5,10 +5,11 @@
 //! turn has taken what was there two turns before.
 
 use super::Target;
-use super::algorithms::Rows;
+use super::algorithms::{Rows, tile_op, wide};
 use super::channels::{LINE_BYTES, MAIL_AT, MAIL_BYTES};
-use super::exchange::{Exchange, Range, Turn};
-use crate::ir::{BinaryOp, Combine, DType, Scalar, Tensor, TileOp, TileOrScalar};
+use super::exchange::{Exchange, Range};
+use super::meeting::Turn;
+use crate::ir::{BinaryOp, Combine, Scalar, Tensor, TileOrScalar};
 
 /// What a rank gives.
 enum Given {
@@ -102,7 +103,7 @@ impl Exchange<'_> {
             (Some(mail), _) => MAIL_BYTES / self.size_of(mail),
             // Rows begin in lines of their own.
             (None, Some(stage)) => {
-                (self.slot_bytes / rows.max(1) / LINE_BYTES * LINE_BYTES / self.size_of(stage)).max(1)
+                (stage.slot_bytes / rows.max(1) / LINE_BYTES * LINE_BYTES / self.size_of(stage.tensor)).max(1)
             }
             (None, None) => unreachable!("a mesh has mail or a stage"),
         }
@@ -184,23 +185,17 @@ impl Exchange<'_> {
     fn combine_mail(&mut self, turn: Turn, op: Combine, dst: Range, part: Scalar) {
         let extent = self.b.extent(part).expect("what goes by mail has a size that is known");
         let dtype = self.b.program().tensors[dst.tensor].dtype;
-        let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
+        let wide = wide(dtype);
         let load = |x: &mut Self, rank: Scalar| {
             let line = x.mail_of(turn, rank);
             let tile = x.b.load(line.tensor, &[line.first], [extent].into_iter().collect());
             if wide == dtype { tile } else { x.b.tile_cast(wide, tile) }
         };
-        let op = match op {
-            Combine::Sum => TileOp::Add,
-            Combine::Prod => TileOp::Mul,
-            Combine::Max => TileOp::Max,
-            Combine::Min => TileOp::Min,
-        };
         let (zero, one, n_ranks) = (self.int(0), self.int(1), self.nranks);
         let all = load(self, zero);
         let rank = self.b.for_begin(one, n_ranks, one);
         let more = load(self, rank);
-        let sum = self.b.tile_op(op, all, TileOrScalar::Tile(more));
+        let sum = self.b.tile_op(tile_op(op), all, TileOrScalar::Tile(more));
         self.b.assign(all, sum);
         self.b.for_end();
         let result = if wide == dtype { all } else { self.b.tile_cast(dtype, all) };

@@ -9,6 +9,9 @@ mod all_to_all_v;
 mod channels;
 mod exchange;
 mod from_host;
+mod hierarchy;
+mod levels;
+mod meeting;
 mod mesh;
 mod tuning;
 mod windows;
@@ -22,24 +25,35 @@ use crate::ir::{Block, Collective, Entry, Mode, Op, OpKind, Program, Scalar, Ten
 
 use channels::Channels;
 use exchange::Exchange;
+use levels::{Levels, Spread};
 
 /// What the choice of algorithms depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Ranks of the world.
     pub nranks: u32,
     /// There are more ranks than CPUs.
     pub crowded: bool,
-    /// Ranks see each other's windows in their own address space.
-    pub mapped: bool,
+    /// The host of each rank; none if all run on one. Ranks of one host see each other's windows in their own address
+    /// space.
+    pub hosts: Vec<u32>,
     /// Ranks compare what they call.
     pub checked: bool,
 }
 
 impl Target {
-    /// Ranks with a CPU each, who see each other's windows and compare what they call.
+    /// Ranks of one host with a CPU each, who compare what they call.
     pub fn new(nranks: u32) -> Self {
-        Self { nranks, crowded: false, mapped: true, checked: true }
+        Self { nranks, crowded: false, hosts: Vec::new(), checked: true }
+    }
+
+    /// The same on hosts with so many ranks each, side by side; the last one has the rest.
+    pub fn on_hosts(nranks: u32, ranks_per_host: u32) -> Self {
+        Self { hosts: (0..nranks).map(|rank| rank / ranks_per_host).collect(), ..Self::new(nranks) }
+    }
+
+    fn is_one_host(&self) -> bool {
+        self.hosts.windows(2).all(|pair| pair[0] == pair[1])
     }
 
     fn known(&self) -> Known<'static> {
@@ -55,6 +69,8 @@ struct Call {
     collective: Collective,
     /// The blocks that share the work: how many, and which one runs.
     lanes: Option<(i64, Scalar)>,
+    /// How its ranks are spread over hosts, if evenly.
+    levels: Option<Levels>,
 }
 
 /// A verified program without collectives: the same one if it has none.
@@ -67,8 +83,10 @@ pub fn expand_collectives<'p>(program: &'p Program, target: &Target) -> Result<C
     }
     let mut builder = from_host::move_into_entries(program, target);
     let mut calls = calls(builder.program());
-    for call in &mut calls {
-        call.collective.mode = mode(builder.program(), &call.collective, target);
+    let spreads = levels::spreads(builder.program(), &calls, target);
+    for (call, spread) in calls.iter_mut().zip(spreads) {
+        call.collective.mode = mode(builder.program(), &call.collective, spread, target);
+        call.levels = spread.levels();
     }
     let channels = Channels::new(&mut builder, &calls, target)?;
     for call in calls {
@@ -98,7 +116,7 @@ fn calls_in(program: &Program, entry: Entry, block: Block, lanes: Option<(i64, S
             _ => lanes,
         };
         if let OpKind::Collective(collective) = kind {
-            calls.push(Call { op, block, entry, collective: (**collective).clone(), lanes });
+            calls.push(Call { op, block, entry, collective: (**collective).clone(), lanes, levels: None });
         }
         for inner in kind.blocks() {
             calls_in(program, entry, inner, lanes, calls);
@@ -107,17 +125,21 @@ fn calls_in(program: &Program, entry: Entry, block: Block, lanes: Option<(i64, S
 }
 
 /// The algorithm of a call.
-fn mode(program: &Program, collective: &Collective, target: &Target) -> Mode {
-    let Some(tensor) = data(collective) else { return Mode::Mesh };
+fn mode(program: &Program, collective: &Collective, spread: Spread, target: &Target) -> Mode {
+    let Some(tensor) = data(collective) else {
+        return if spread.levels().is_some() { Mode::Hierarchical } else { Mode::Mesh };
+    };
     // Only a mesh takes from no place in another rank's data, which may be a different one there.
     if collective.window().is_some_and(|window| !is_symmetric(program, window)) {
         return Mode::Mesh;
     }
-    if collective.mode != Mode::Auto {
-        return collective.mode;
+    match collective.mode {
+        Mode::Auto => {}
+        Mode::Hierarchical if spread.levels().is_none() => {}
+        mode => return mode,
     }
     let bytes = elements(program, tensor, target) * program.tensors[tensor].dtype.size();
-    tuning::choose(collective.name(), bytes, target)
+    tuning::choose(collective.name(), bytes, spread, target)
 }
 
 /// A tensor is in the same place on every rank, for all that is known before it runs.

@@ -20,18 +20,21 @@ pub(super) struct Windows {
 
 impl Windows {
     /// A line for each lane, parity of the synchronisation, and rank.
-    pub(super) fn of_cells(b: &mut Builder, lanes: i64) -> Self {
+    ///
+    /// Programs of which one counts full turns and the other does not have different ones.
+    pub(super) fn of_cells(b: &mut Builder, lanes: i64, counts_full_turns: bool) -> Self {
         let (each, world) = (b.int(lanes * 2 * LINE_BYTES), b.world());
         let bytes = b.binary(BinaryOp::Mul, each, world);
         let bytes = b.extent(bytes).expect("a product of sizes is a size");
-        let what = if lanes == 1 { "cells".into() } else { format!("cells_{lanes}") };
+        let levels = if counts_full_turns { "_in_levels" } else { "" };
+        let what = if lanes == 1 { format!("cells{levels}") } else { format!("cells{levels}_{lanes}") };
         Self { lanes, what, bytes, buffers: HashMap::new(), views: HashMap::new() }
     }
 
     /// Two slots for each lane.
-    pub(super) fn of_stages(b: &mut Builder, lanes: i64, slot_bytes: i64) -> Self {
+    pub(super) fn of_stages(b: &mut Builder, name: &str, lanes: i64, slot_bytes: i64) -> Self {
         let bytes = b.extent_int(lanes * 2 * slot_bytes);
-        let what = format!("stage_{lanes}x{slot_bytes}");
+        let what = format!("{name}_{lanes}x{slot_bytes}");
         Self { lanes, what, bytes, buffers: HashMap::new(), views: HashMap::new() }
     }
 

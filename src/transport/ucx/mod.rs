@@ -134,8 +134,8 @@ impl Transport for UcxTransport {
         let needs = self.star.gather(Operation::Allocate, Ok(&need::encode(bytes)), deadline)?;
         need::check(&needs, |rank| self.hosts[rank])?;
         let memory = self.shm.share(&self.near, self.nranks(), bytes, deadline).map(|memory| {
-            // SAFETY: the part is mapped until the memory is dropped, which drops its far side first.
-            let far = unsafe { self.network.memory(id, memory.rank(self.rank), bytes) };
+            // SAFETY: the part lies in the memory's mapping.
+            let far = unsafe { self.network.memory(id, memory.rank(self.rank), bytes, memory.mapping()) };
             memory.with_far(far)
         });
         // Nobody sends anything before all are ready to take it in.
@@ -180,10 +180,10 @@ impl FarRanks for UcxTransport {
         let network = Arc::clone(&self.network);
         let far = (0..self.nranks()).map(|rank| self.is_far(rank)).collect::<Vec<_>>();
         self.star.listen(Arc::new(move |news| {
-            if let News::Lost { rank, .. } = &news
-                && far[*rank as usize]
-            {
-                network.lose(*rank);
+            match &news {
+                News::Lost { rank, .. } if far[*rank as usize] => network.lose(*rank),
+                News::Left { rank } if far[*rank as usize] => network.part(*rank),
+                _ => {}
             }
             listener.heard(news);
         }));

@@ -20,6 +20,7 @@ enum class CollectiveMode : pld_collective_mode_t {
   direct = PLD_COLLECTIVE_DIRECT,
   ring = PLD_COLLECTIVE_RING,
   two_phase = PLD_COLLECTIVE_TWO_PHASE,
+  hierarchical = PLD_COLLECTIVE_HIERARCHICAL,
 };
 
 /// What a collective is told besides its operands; see `pld_collective_options_t`.

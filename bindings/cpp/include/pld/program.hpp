@@ -27,12 +27,15 @@
 
 namespace pld {
 
-/// How ranks reach each other's memory.
+/// How ranks reach each other's memory. `automatic` is the default of the function that is called; `hosts` maps memory
+/// within a host, and goes over OpenUCX between hosts.
 enum class Transport : pld_transport_t {
   automatic = PLD_TRANSPORT_DEFAULT,
   thread = PLD_TRANSPORT_THREAD,
   shm = PLD_TRANSPORT_SHM,
   hccl = PLD_TRANSPORT_HCCL,
+  ucx = PLD_TRANSPORT_UCX,
+  hosts = PLD_TRANSPORT_AUTO,
 };
 
 /// How a task graph is written.
@@ -51,6 +54,8 @@ struct ExpandOptions {
   bool crowded = false;
   /// As an unchecked executable.
   bool unchecked = false;
+  /// How many ranks run on each host, side by side; 0: all run on one.
+  std::uint32_t ranks_per_host = 0;
 };
 
 /// A parameter of the host driver: an argument of a launch.
@@ -333,6 +338,7 @@ class Program : public Handle<pld_program_t, pld_program_destroy> {
     raw.transport = static_cast<pld_transport_t>(options.transport);
     raw.crowded = options.crowded;
     raw.unchecked = options.unchecked;
+    raw.ranks_per_host = options.ranks_per_host;
     pld_program_t *program = nullptr;
     status = detail::status(pld_program_expand(capi(), &raw, &program));
     if (status != Status::ok) return Error::last(status);

@@ -48,7 +48,7 @@ struct WorldOptions {
   LogLevel log_level = LogLevel::automatic;
   /// How long joining, compiling, a wait or a launch may take; default 30 seconds.
   std::chrono::microseconds timeout{0};
-  /// How ranks of World::join find each other: `env:` (default) or `file:PATH`.
+  /// How ranks of World::join find each other: `env:` (default), `file:PATH` or `tcp:HOST:PORT`.
   std::string bootstrap;
   /// Or by this all-gather, which every rank calls as often in the same order: it fills `all` with every rank's `size`
   /// bytes, in rank order, `mine` being this rank's, and says whether that went well. Needs `nranks` and `rank`.
@@ -70,6 +70,8 @@ struct WorldOptions {
   /// Transport::hccl, join only: an `HcclComm` of the engine with the same ranks, which it destroys after the world;
   /// nullptr to make one.
   void *comm = nullptr;
+  /// How long a process that is not of this host may be silent until its rank counts as lost; default 5 seconds.
+  std::chrono::microseconds peer_timeout{0};
 };
 
 /// A world. Any number of threads may use it at once, until one destroys it. Destroying it leaves the world:
@@ -146,6 +148,7 @@ class World : public Handle<pld_world_t, pld_world_destroy> {
     raw.devices = options.devices.data();
     raw.ndevices = static_cast<std::uint32_t>(options.devices.size());
     raw.comm = options.comm;
+    raw.peer_timeout_us = static_cast<std::uint64_t>(options.peer_timeout.count());
     auto functions = std::make_shared<Functions>(Functions{options.exchange, options.log});
     if (functions->exchange) {
       raw.exchange = exchange;

@@ -15,7 +15,7 @@ from pld.ops import Combine
 from pld.tracing import builder
 from pld.values import ScalarLike, Tensor, Window, scalar
 
-Mode = Literal["auto", "mesh", "direct", "ring", "two_phase"]
+Mode = Literal["auto", "mesh", "direct", "ring", "two_phase", "hierarchical"]
 
 
 def _no_tensor() -> Any:

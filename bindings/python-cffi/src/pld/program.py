@@ -76,15 +76,18 @@ class Program:
         self,
         nranks: int = 2,
         *,
-        transport: Literal["default", "thread", "shm"] = "default",
+        transport: Literal["default", "thread", "shm", "ucx", "auto"] = "default",
         crowded: bool = False,
         unchecked: bool = False,
+        ranks_per_host: int = 0,
     ) -> "Program":
         """The program with its collectives written out in puts, gets, notifies and waits, as `World.compile` does for a
-        world of this kind. `crowded` says that there are more ranks than CPUs."""
+        world of this kind. `crowded` says that there are more ranks than CPUs; `ranks_per_host` is how many run on each
+        host, side by side, or 0 if all run on one."""
         options = ffi.new("pld_expand_options_t *")
         lib.pld_expand_options_init(options, ffi.sizeof("pld_expand_options_t"))
         options.nranks, options.crowded, options.unchecked = nranks, crowded, unchecked
+        options.ranks_per_host = ranks_per_host
         options.transport = constant("pld_transport", "PLD_TRANSPORT_", transport)
         program = ffi.new("pld_program_t **")
         succeed(lib.pld_program_expand(self.handle, options, program))

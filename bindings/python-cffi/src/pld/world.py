@@ -18,6 +18,7 @@ from pld.resident import Resident
 
 Path = Union[str, "os.PathLike[str]"]
 Wait = Literal["auto", "spin", "yield", "sleep"]
+JoinTransport = Literal["auto", "shm", "ucx"]
 Log = Callable[[str, str], None]
 """Gets a level, `"error"` or `"info"`, and a message; by any thread that uses the world, also several at once."""
 Exchange = Callable[[bytes], Sequence[bytes]]
@@ -70,8 +71,10 @@ class World:
         nranks: int = 0,
         rank: int = 0,
         *,
+        transport: JoinTransport = "auto",
         bootstrap: str = "env:",
         exchange: Optional[Exchange] = None,
+        peer_timeout: float = 5.0,
         wait: Wait = "auto",
         timeout: float = 30.0,
         cores_per_rank: int = 1,
@@ -86,11 +89,19 @@ class World:
         launch takes this rank's own part of each tensor.
 
         Without `nranks` the launcher's variables say which rank this is of how many: PLD_RANK and PLD_WORLD_SIZE, or
-        those of torchrun, mpirun, srun. Ranks find each other by `bootstrap`: `"env:"` by the same variables, or
-        `"file:PATH"`, a path that is the same on all ranks and new for each job; or by `exchange`. Other options as for
-        `World`."""
+        those of torchrun, mpirun, srun. Ranks find each other by `bootstrap`: `"env:"` by the same variables;
+        `"file:PATH"`, a path that is the same on all ranks and new for each job, for ranks of one host; or
+        `"tcp:HOST:PORT"`, where rank 0 listens, with a secret that PLD_SECRET or PLD_SECRET_FILE gives to all; or by
+        `exchange`.
+
+        With `transport` `"auto"` ranks of one host map each other's memory, and others go over OpenUCX; `"shm"` is for
+        ranks of one host, and with `"ucx"` all go over OpenUCX. A process of another host that is silent for
+        `peer_timeout` seconds counts as lost. Other options as for `World`."""
         options = _Options(wait, timeout, cores_per_rank, max_runs, chaos_seed, trace, cards, log, log_level)
         options.struct.nranks, options.struct.rank = nranks, rank
+        if cards is None:
+            options.struct.transport = constant("pld_transport", "PLD_TRANSPORT_", transport)
+        options.struct.peer_timeout_us = round(peer_timeout * 1e6)
         options.meet(bootstrap, exchange)
         world = cls.__new__(cls)
         interruptible(lambda: world._open(lib.pld_world_join, options))

@@ -35,6 +35,9 @@ pub struct Print {
     /// Size of the world
     #[arg(long, short = 'n', value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
     ranks: u32,
+    /// Ranks of each host, side by side, for expand_collectives and what comes after [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    ranks_per_host: Option<u32>,
 }
 
 /// What comes before launches, in this order.
@@ -64,7 +67,10 @@ impl Print {
         let text = match self.after {
             Pass::Parse | Pass::Verify => print(&program),
             pass => {
-                let written_out = expand_collectives(&program, &Target::new(self.ranks))?;
+                let written_out = expand_collectives(
+                    &program,
+                    &Target::on_hosts(self.ranks, self.ranks_per_host.unwrap_or(self.ranks)),
+                )?;
                 match pass {
                     Pass::PlanWindows => windows(&written_out, self.ranks)?,
                     Pass::TaskGraph => task_graph::text(&written_out, Some(self.ranks)),

@@ -7,6 +7,7 @@ mod emit;
 mod fmt;
 mod graph;
 mod help;
+mod hosts;
 mod info;
 mod npy;
 mod print;

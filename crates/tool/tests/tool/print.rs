@@ -13,6 +13,8 @@ fn a_program_after_each_pass() {
     assert!(!expanded.contains("reduce_scatter sum") && expanded.contains("notify"), "{expanded}");
     // What is printed is a program again, with nothing left to expand.
     assert_eq!(finish(tool(["print", "--after", "expand_collectives", "-n", "3", "-"]), &expanded).ok(), expanded);
+    let on_hosts = pld(&format!("print --after expand_collectives -n 4 --ranks-per-host 2 {collectives}")).ok();
+    assert!(on_hosts.contains("_shards") && !expanded.contains("_shards"), "{on_hosts}");
     golden("print-windows.txt", &after("plan_windows"));
     golden("print-tasks.txt", &pld(&format!("print --after task_graph {}", example("tp_gemm_allreduce.pld"))).ok());
 }

@@ -20,7 +20,7 @@ fn command(n: u32, options: &[&str], script: &str) -> std::process::Command {
     tool(before.chain(["--", "sh", "-c", script]))
 }
 
-fn is_alive(pid: i32) -> bool {
+pub fn is_alive(pid: i32) -> bool {
     // A process that nobody waits for is one that has ended.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);

@@ -27,6 +27,8 @@ pub enum Kind {
     Ask,
     /// Nothing: in place of a frame whose source has gone.
     Skip,
+    /// The sender has dropped its part of the memory.
+    Release,
     /// The payload answers a get. Not numbered.
     Answer,
     /// A get will not be answered. Not numbered.
@@ -107,7 +109,7 @@ impl Header {
     /// What it is for, if that is known.
     pub fn kind(&self) -> Option<Kind> {
         use Kind::*;
-        let kinds = [Put, Accumulate, Set, Add, Get, Ask, Skip, Answer, Refuse, Acknowledge];
+        let kinds = [Put, Accumulate, Set, Add, Get, Ask, Skip, Release, Answer, Refuse, Acknowledge];
         kinds.get((self.kind as usize).wrapping_sub(1)).copied()
     }
 }
@@ -127,7 +129,7 @@ mod tests {
             assert_eq!((read.kind(), read.number, payload.len()), (Some(kind), 7, 3));
         }
         assert!(Header { kind: 0, ..Header::default() }.kind().is_none());
-        assert!(Header { kind: 11, ..Header::default() }.kind().is_none());
+        assert!(Header { kind: 12, ..Header::default() }.kind().is_none());
         assert!(Header::read(&[0; HEADER - 1]).is_none());
     }
 

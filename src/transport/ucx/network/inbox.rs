@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering, fence};
 
 use super::frame::{Header, Kind, Region};
+use super::kept::Kept;
 use super::parcel::Parcel;
 use super::rows::Strided;
 use crate::transport::far::{Accumulator, Pending};
@@ -16,11 +17,13 @@ pub struct Inbox {
     /// What is known of every rank.
     pub peers: Vec<Peer>,
     /// The parts of this process's rank, by number.
-    pub memories: HashMap<u32, Part>,
+    pub memories: HashMap<u32, Kept>,
     /// Gets that are not answered yet.
     pub gets: HashMap<u64, Get>,
     /// Gets of others, to be answered.
     pub answers: Vec<Header>,
+    /// Memories that nobody has any more, by number.
+    pub released: Vec<u32>,
     /// Parcels that UCX has sent.
     pub sent: Vec<Box<Parcel>>,
     /// Ranks that have acknowledged something.
@@ -48,6 +51,10 @@ pub struct Peer {
     pub owed: bool,
     /// Its gets that are being answered: nothing of it is executed meanwhile.
     pub answering: u32,
+    /// There is a connection to it.
+    pub far: bool,
+    /// It has left the world: it has dropped all memory.
+    pub left: bool,
     /// It is lost: nothing of it is executed any more.
     pub lost: bool,
     /// Frames before their turn.
@@ -100,6 +107,7 @@ impl Inbox {
             memories: HashMap::new(),
             gets: HashMap::new(),
             answers: Vec::new(),
+            released: Vec::new(),
             sent: Vec::new(),
             acknowledged: Vec::new(),
             asked: Vec::new(),
@@ -157,6 +165,7 @@ impl Inbox {
             }
             get.rank != rank
         });
+        self.look_at_all();
     }
 
     fn execute(&mut self, header: &Header, payload: &[u8]) {
@@ -179,6 +188,13 @@ impl Inbox {
                 return;
             }
             Some(Kind::Skip) => return,
+            Some(Kind::Release) => {
+                if let Some(kept) = self.memories.get_mut(&header.memory) {
+                    kept.released[header.from as usize] = true;
+                    self.look(header.memory);
+                }
+                return;
+            }
             _ => Err(Outside),
         };
         match done {
@@ -189,6 +205,8 @@ impl Inbox {
 
     fn put(&mut self, header: &Header, payload: &[u8]) -> Result<bool, Outside> {
         let Some(to) = self.target(header, payload.len())? else { return Ok(false) };
+        // Whoever finds numbers here that say how far a rank is also finds what it has written before.
+        fence(Ordering::Release);
         // SAFETY: the region lies in memory that is registered, and the payload in the region.
         unsafe { strided(&header.region).scatter(to, header.position as usize, payload) };
         Ok(true)
@@ -246,7 +264,7 @@ impl Inbox {
 
     /// Where a frame's region begins, if its memory is known; the region and `length` bytes from its position lie in it.
     pub fn target(&self, header: &Header, length: usize) -> Result<Option<*mut u8>, Outside> {
-        let Some(part) = self.memories.get(&header.memory) else { return Ok(None) };
+        let Some(Kept { part, .. }) = self.memories.get(&header.memory) else { return Ok(None) };
         let region = &header.region;
         let end = header.position.checked_add(length as u64).ok_or(Outside)?;
         if region.bytes == 0 || !region.inside(part.bytes) || region.total().is_none_or(|total| end > total) {
@@ -256,8 +274,7 @@ impl Inbox {
     }
 
     /// Memory is no more: nothing of it is written, and neither is what is to come there.
-    pub fn forget(&mut self, id: u32, part: Part) {
-        self.memories.remove(&id);
+    pub fn forget(&mut self, part: Part) {
         self.gets.retain(|_, get| {
             let gone = part.contains(get.near);
             if gone {
@@ -267,12 +284,28 @@ impl Inbox {
         });
     }
 
+    /// Looks whether nobody has a memory any more.
+    pub fn look(&mut self, id: u32) {
+        let Some(kept) = self.memories.get(&id) else { return };
+        let gone = |(peer, released): (&Peer, &bool)| !peer.far || peer.left || peer.lost || *released;
+        if kept.dropped && self.peers.iter().zip(&kept.released).all(gone) && !self.released.contains(&id) {
+            self.released.push(id);
+            self.stirred = true;
+        }
+    }
+
+    /// The same of all memories.
+    pub fn look_at_all(&mut self) {
+        let ids: Vec<u32> = self.memories.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.look(id));
+    }
+
     /// Says that a frame asks for what is not there.
     pub fn outside(&mut self, header: &Header) {
         let Header { from, memory, region, .. } = header;
         let Region { offset, bytes, count, stride } = region;
         let bounds = match self.memories.get(memory) {
-            Some(part) => format!("{} bytes", part.bytes),
+            Some(kept) => format!("{} bytes", kept.part.bytes),
             None => "unknown size".into(),
         };
         let text = format!(

@@ -1,37 +1,26 @@
 //! Memory of a world, as transfers to far ranks use it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::Network;
 use super::frame::{Header, Kind, Region};
-use super::inbox::{Get, Part};
+use super::inbox::Get;
+use super::kept::Kept;
 use super::outbox::Order;
 use super::rows::Strided;
 use crate::transport::far::{Change, FarMemory, Pending, Rows};
 
 /// One symmetric memory.
+#[derive(Debug)]
 pub struct NetworkMemory {
     network: Arc<Network>,
     id: u32,
-    part: Part,
-}
-
-// SAFETY: the part is used under the network's lock; who may touch which byte when is for the user of the memory.
-unsafe impl Send for NetworkMemory {}
-// SAFETY: as above.
-unsafe impl Sync for NetworkMemory {}
-
-impl fmt::Debug for NetworkMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NetworkMemory").field("id", &self.id).field("part", &self.part).finish()
-    }
 }
 
 impl NetworkMemory {
-    pub fn new(network: Arc<Network>, id: u32, part: Part) -> Self {
-        network.with(|traffic| traffic.register(id, part));
-        Self { network, id, part }
+    pub fn new(network: Arc<Network>, id: u32, kept: Kept) -> Self {
+        network.with(|traffic| traffic.register(id, kept));
+        Self { network, id }
     }
 
     /// A header for a transfer whose rows at the far rank are `rows`.
@@ -97,6 +86,6 @@ impl FarMemory for NetworkMemory {
 
 impl Drop for NetworkMemory {
     fn drop(&mut self) {
-        self.network.with(|traffic| traffic.forget(self.id, self.part));
+        self.network.with(|traffic| traffic.release(self.id));
     }
 }

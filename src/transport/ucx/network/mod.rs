@@ -8,6 +8,7 @@
 mod carrier;
 mod frame;
 mod inbox;
+mod kept;
 mod memory;
 mod outbox;
 mod parcel;
@@ -23,9 +24,11 @@ use std::time::{Duration, Instant};
 
 use self::carrier::Carrier;
 use self::inbox::{Inbox, Part};
+use self::kept::Kept;
 use self::memory::NetworkMemory;
 use self::traffic::{Round, Tally, Traffic};
 use self::worker::Worker;
+use super::super::Mapping;
 use super::super::far::{Accumulator, FarMemory};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -133,13 +136,26 @@ impl Network {
         unheard.into_iter().for_each(|(rank, why)| (listener.broken)(rank, why));
     }
 
-    /// Symmetric memory, by a number that all ranks know it by; `own` is this rank's part. When the result is dropped, the
-    /// network touches the part no more.
+    /// Symmetric memory, by a number that all ranks know it by; `own` is this rank's part. The mapping is kept until all
+    /// ranks have dropped what this returns, or have gone.
     ///
     /// # Safety
-    /// The part is there until then, and used by several threads as symmetric memory is.
-    pub unsafe fn memory(self: &Arc<Self>, id: u32, own: *mut u8, bytes: usize) -> Arc<dyn FarMemory> {
-        Arc::new(NetworkMemory::new(Arc::clone(self), id, Part { own, bytes }))
+    /// The part lies in the mapping, and is used by several threads as symmetric memory is.
+    pub unsafe fn memory(
+        self: &Arc<Self>,
+        id: u32,
+        own: *mut u8,
+        bytes: usize,
+        mapping: Arc<Mapping>,
+    ) -> Arc<dyn FarMemory> {
+        let nranks = self.with(|traffic| traffic.nranks());
+        let kept = Kept::new(Part { own, bytes }, mapping, nranks);
+        Arc::new(NetworkMemory::new(Arc::clone(self), id, kept))
+    }
+
+    /// A rank has left the world, having said so: it needs no memory any more.
+    pub fn part(&self, rank: u32) {
+        self.with(|traffic| traffic.part(rank));
     }
 
     /// As [`super::super::far::FarRanks::progress`].

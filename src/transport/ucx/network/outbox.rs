@@ -96,4 +96,6 @@ pub struct Held {
     pub header: Header,
     /// Ranks, and what each must have acknowledged.
     pub waits: Vec<(u32, u64)>,
+    /// It is to be acknowledged.
+    pub asked: bool,
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::frame::{HEADER, Header, Kind};
 use super::inbox::{Get, Inbox, Part, strided};
+use super::kept::Kept;
 use super::outbox::{Held, Order, Outbox};
 use super::parcel::Parcels;
 use super::worker::{Sent, Worker};
@@ -93,11 +94,17 @@ impl Traffic {
         }
     }
 
+    /// Number of ranks of the world.
+    pub fn nranks(&self) -> usize {
+        self.boxes.len()
+    }
+
     /// Connects to a rank; false if it is not there yet.
     pub fn connect(&mut self, rank: u32, address: &[u8]) -> Result<bool> {
         let connected = self.worker.connect(rank, address)?;
         // It may have asked already.
         self.worker.inbox().stirred |= connected;
+        self.worker.inbox().peers[rank as usize].far |= connected;
         Ok(connected)
     }
 
@@ -117,14 +124,42 @@ impl Traffic {
         self.queued.is_empty() && self.held == 0 && self.underway == 0
     }
 
-    /// Memory that far ranks write from now on.
-    pub fn register(&mut self, id: u32, part: Part) {
-        self.worker.inbox().memories.insert(id, part);
+    /// Memory that far ranks reach from now on.
+    pub fn register(&mut self, id: u32, kept: Kept) {
+        self.worker.inbox().memories.insert(id, kept);
     }
 
-    /// Neither UCX nor this touches the memory any more.
-    pub fn forget(&mut self, id: u32, part: Part) {
-        self.worker.inbox().forget(id, part);
+    /// This rank does not need a memory any more. It goes when no rank does.
+    pub fn release(&mut self, id: u32) {
+        for rank in 0..self.boxes.len() as u32 {
+            let header = Header { memory: id, ..self.header(Kind::Release) };
+            self.submit(rank, Order::bare(header), None);
+        }
+        if let Some(kept) = self.worker.inbox().memories.get_mut(&id) {
+            kept.dropped = true;
+        }
+        self.worker.inbox().look(id);
+        self.forget_released();
+    }
+
+    /// A rank has left the world, having said so.
+    pub fn part(&mut self, rank: u32) {
+        self.worker.inbox().peers[rank as usize].left = true;
+        self.worker.inbox().look_at_all();
+        self.forget_released();
+    }
+
+    fn forget_released(&mut self) {
+        while let Some(id) = self.worker.inbox().released.pop() {
+            if let Some(kept) = self.worker.inbox().memories.remove(&id) {
+                self.forget(kept.part);
+            }
+        }
+    }
+
+    /// Nothing touches the memory any more.
+    fn forget(&mut self, part: Part) {
+        self.worker.inbox().forget(part);
         for order in self.boxes.iter_mut().flat_map(|out| &mut out.queue).filter(|order| part.contains(order.near)) {
             order.near = std::ptr::null();
             if order.header.kind() == Some(Kind::Answer) {
@@ -179,7 +214,7 @@ impl Traffic {
             }
         }
         let held = &mut self.boxes[rank as usize].held;
-        held.push_back(Held { header, waits });
+        held.push_back(Held { header, waits, asked: false });
         if held.len() == 1 {
             self.holding.push(rank);
         }
@@ -199,12 +234,15 @@ impl Traffic {
         self.submit(rank, Order::bare(Header { token, ..header }), None);
     }
 
-    /// Asks all ranks that are behind, if they have not been asked.
+    /// Asks all ranks that are behind, if they have not been asked; about held changes when they have been sent.
     pub fn ask(&mut self) {
         for rank in 0..self.boxes.len() as u32 {
             let out = &self.boxes[rank as usize];
             if out.behind() && out.asked < out.counted {
                 self.ask_rank(rank);
+            }
+            if let Some(last) = self.boxes[rank as usize].held.back_mut() {
+                last.asked = true;
             }
         }
     }
@@ -235,7 +273,8 @@ impl Traffic {
         self.holding.retain(|holding| *holding != rank);
         self.update(rank, |out| out.acknowledged = u64::MAX);
         self.worker.inbox().lose(rank);
-        self.release();
+        self.send_held();
+        self.forget_released();
         self.publish();
     }
 
@@ -303,8 +342,9 @@ impl Traffic {
             self.answer(&get);
         }
         self.pump();
-        self.release();
+        self.send_held();
         self.acknowledge();
+        self.forget_released();
     }
 
     fn answer(&mut self, get: &Header) {
@@ -337,7 +377,7 @@ impl Traffic {
     }
 
     /// Sends changes that need not wait any more.
-    fn release(&mut self) {
+    fn send_held(&mut self) {
         if self.holding.is_empty() {
             return;
         }
@@ -351,6 +391,9 @@ impl Traffic {
                 }
                 self.held -= 1;
                 self.submit(rank, Order::bare(held.header), None);
+                if held.asked {
+                    self.ask_rank(rank);
+                }
             }
         }
     }
