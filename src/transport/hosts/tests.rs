@@ -254,7 +254,7 @@ fn silence_is_a_loss() {
     }
 }
 
-/// What one process has lost, all have lost.
+/// What one process has lost, all have lost, unless it turns out in a moment that it has died.
 #[test]
 fn a_rank_that_one_misses_is_lost_to_all() {
     let why = "rank 1 cannot be reached";
