@@ -1,4 +1,5 @@
 use std::fs;
+use std::io::{Write, stderr};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -130,7 +131,7 @@ fn files_and_numbers_that_do_not_fit() {
 #[test]
 fn ranks_of_hosts_join_a_world() {
     if !pld("info").ok().contains("ucx: available") {
-        eprintln!("skipped: there is no OpenUCX here");
+        writeln!(stderr(), "skipped: there is no OpenUCX here").unwrap();
         return;
     }
     let folder = folder("localhost 2\nlocalhost 2\n");
