@@ -74,6 +74,8 @@ pub(super) struct Core {
     pub(super) epoch: AtomicU64,
     /// One more than the last epoch of which a call has returned the failure.
     reported: AtomicU64,
+    /// Launches that have ended well since the beginning, or since the last recovery: the same on ranks that are equally far.
+    pub(super) launches: AtomicU64,
     /// Ranks are held up at random places.
     pub(super) shaken: bool,
     /// What the ranks of this process do is recorded.
@@ -134,6 +136,7 @@ impl Core {
             closed: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             reported: AtomicU64::new(0),
+            launches: AtomicU64::new(0),
             tasks,
             shaken: options.chaos_seed != 0,
             trace,

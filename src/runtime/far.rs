@@ -4,6 +4,7 @@
 //! failure. A rank that reports a time-out asks the far ranks what they do; a thread of each process answers.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,9 @@ use crate::transport::wire::{Put, Reader, decode_error, encode_error};
 
 /// How long a rank that reports a time-out waits for what the others say of themselves.
 const ANSWERS: Duration = Duration::from_millis(500);
+
+/// How often a rank that others want to leave behind looks whether it has done what they have.
+const FOLLOWING: Duration = Duration::from_millis(1);
 
 /// How many looks at what is waited for come between two at the network.
 const LOOKS: u32 = 8;
@@ -42,6 +46,10 @@ enum Announcement {
     Question(Question),
     /// This.
     Answer { asker: u32, number: u32, answer: Answer },
+    /// A rank that has done so many launches wants to leave: has everybody else done as many, and read what it has?
+    Leaving { rank: u32, launches: u64 },
+    /// Yes.
+    Follows { leaver: u32, rank: u32 },
 }
 
 /// What a rank wants to know of the others.
@@ -75,6 +83,11 @@ impl Announcement {
                 [1, *asker, *number, *image].into_iter().for_each(|value| body.put_u32(value));
                 body.put_u64(*launch);
             }
+            Self::Leaving { rank, launches } => {
+                [3, *rank].into_iter().for_each(|value| body.put_u32(value));
+                body.put_u64(*launches);
+            }
+            Self::Follows { leaver, rank } => [4, *leaver, *rank].into_iter().for_each(|value| body.put_u32(value)),
             Self::Answer { asker, number, answer } => {
                 let Answer { rank, stance, what } = answer;
                 [2, *asker, *number, *rank, *stance as u32].into_iter().for_each(|value| body.put_u32(value));
@@ -97,6 +110,11 @@ impl Announcement {
                 let (asker, number, image) = (number()?, number()?, number()?);
                 Self::Question(Question { asker, number, image, launch: reader.u64()? })
             }
+            3 => {
+                let rank = number()?;
+                Self::Leaving { rank, launches: reader.u64()? }
+            }
+            4 => Self::Follows { leaver: number()?, rank: number()? },
             _ => {
                 let (asker, number, rank, stance) = (number()?, number()?, number()?, number()?);
                 let stance = [Stance::Waits, Stance::Late, Stance::Ended].into_iter().find(|s| *s as u32 == stance);
@@ -114,6 +132,10 @@ struct Heard {
     /// To the question that this process has asked last.
     answers: Vec<Answer>,
     asked: u32,
+    /// Ranks that want to leave, and how many launches they have done.
+    leavers: Vec<(u32, u64)>,
+    /// Ranks that this one may leave behind.
+    following: Vec<u32>,
     ending: bool,
 }
 
@@ -159,7 +181,14 @@ impl Ear {
                     heard.answers.push(answer);
                 }
             }
-            Announcement::Question(_) | Announcement::Answer { .. } => {}
+            Announcement::Leaving { rank, launches } if rank != self.rank => {
+                self.heard().leavers.push((rank, launches));
+            }
+            Announcement::Follows { leaver, rank } if leaver == self.rank => self.heard().following.push(rank),
+            Announcement::Question(_)
+            | Announcement::Answer { .. }
+            | Announcement::Leaving { .. }
+            | Announcement::Follows { .. } => {}
         }
         self.changed.notify_all();
     }
@@ -238,26 +267,39 @@ impl Core {
     /// Answers the questions of far ranks until the world is closed.
     pub(super) fn answer_far(&self) {
         let (Some(far), Some(ear)) = (self.far(), &self.ear) else { return };
+        let rank = self.local.start;
         loop {
             let mut heard = ear.heard();
-            let question = loop {
-                match heard.questions.pop_front() {
-                    Some(question) => break question,
-                    None if heard.ending => return,
-                    None => heard = ear.changed.wait(heard).unwrap_or_else(PoisonError::into_inner),
+            let answer = loop {
+                let done = self.launches.load(Ordering::Acquire);
+                if let Some(question) = heard.questions.pop_front() {
+                    drop(heard);
+                    break self.answer(&question);
                 }
+                if let Some(place) = heard.leavers.iter().position(|(_, launches)| *launches <= done) {
+                    break Announcement::Follows { leaver: heard.leavers.swap_remove(place).0, rank };
+                }
+                if heard.ending {
+                    return;
+                }
+                heard = match heard.leavers.is_empty() {
+                    true => ear.changed.wait(heard).unwrap_or_else(PoisonError::into_inner),
+                    false => ear.wait(heard, FOLLOWING),
+                };
             };
-            drop(heard);
-            let Question { asker, number, image, launch } = question;
-            let rank = self.local.start;
-            let (stance, what) = match self.image(image) {
-                Some(image) => report::describe(self, &image, launch, rank),
-                None => (Stance::Late, "has no such executable any more".into()),
-            };
-            // The asker does not wait for long.
-            let _ =
-                far.announce(&Announcement::Answer { asker, number, answer: Answer { rank, stance, what } }.encode());
+            // Whoever asks does not wait for long.
+            let _ = far.announce(&answer.encode());
         }
+    }
+
+    fn answer(&self, question: &Question) -> Announcement {
+        let Question { asker, number, image, launch } = *question;
+        let rank = self.local.start;
+        let (stance, what) = match self.image(image) {
+            Some(image) => report::describe(self, &image, launch, rank),
+            None => (Stance::Late, "has no such executable any more".into()),
+        };
+        Announcement::Answer { asker, number, answer: Answer { rank, stance, what } }
     }
 
     /// Waits until all that this process has sent to far ranks has been executed there; an error if that takes too long or
@@ -279,9 +321,27 @@ impl Core {
         if self.end().is_none() && self.reach_far(deadline).is_ok() {
             self.windows().iter().for_each(|windows| windows.tell(self.local.start));
             let _ = self.reach_far(deadline);
+            self.wait_for_followers(far, deadline);
         }
         if let Some(ear) = &self.ear {
             ear.close();
+        }
+    }
+
+    /// Waits until far ranks have done all launches that this one has done: they may still read what it has.
+    fn wait_for_followers(&self, far: &dyn FarRanks, deadline: Instant) {
+        let (Some(ear), rank) = (&self.ear, self.local.start) else { return };
+        let launches = self.launches.load(Ordering::Acquire);
+        if far.announce(&Announcement::Leaving { rank, launches }.encode()).is_err() {
+            return;
+        }
+        let mut heard = ear.heard();
+        let behind = |heard: &Heard| {
+            let far = (0..self.nranks).filter(|&rank| self.board.is_far(rank));
+            far.filter(|rank| !self.board.control(*rank).has_left()).any(|rank| !heard.following.contains(&rank))
+        };
+        while behind(&heard) && self.end().is_none() && Instant::now() < deadline {
+            heard = ear.wait(heard, SLICE);
         }
     }
 
@@ -363,6 +423,8 @@ mod tests {
             Announcement::Failure { rank: 3, epoch: 1 << 33, error },
             Announcement::Question(Question { asker: 1, number: 2, image: 3, launch: 1 << 40 }),
             Announcement::Answer { asker: 4, number: 5, answer },
+            Announcement::Leaving { rank: 6, launches: 1 << 35 },
+            Announcement::Follows { leaver: 6, rank: 2 },
         ] {
             assert_eq!(Announcement::decode(&announcement.encode()), Ok(announcement));
         }

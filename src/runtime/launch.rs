@@ -1,6 +1,7 @@
 //! A launch: the driver, once a rank.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::args::{Arg, Table};
@@ -74,6 +75,9 @@ pub(super) fn launch(core: &Core, image: &Image, table: &Table) -> Result<()> {
     let ended = || core.local.clone().all(|rank| image.windows.progress(rank).done() > launch);
     let done = (!core.failed() || ended())
         && image.routine.host_tasks.is_none_or(|tasks| run_host_tasks(core, image, table, launch, tasks));
+    if done && core.far().is_some() {
+        core.launches.fetch_add(1, Ordering::Release);
+    }
     core.conclude(done)
 }
 

@@ -121,6 +121,7 @@ impl Core {
         for (windows, repair) in windows.iter().zip(repairs) {
             windows.recovered(self, repair);
         }
+        self.launches.store(0, Ordering::Relaxed);
         self.epoch.store(self.epoch.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Ok(())
     }

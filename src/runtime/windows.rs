@@ -60,6 +60,13 @@ struct OnCards {
     cards: Box<[Arc<Card>]>,
 }
 
+/// Far ranks may still want to know how far this one has come.
+impl Drop for Windows {
+    fn drop(&mut self) {
+        (self.first..).zip(&self.horizons).for_each(|(rank, _)| self.tell(rank));
+    }
+}
+
 /// What a recovery does with windows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repair {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <functional>
 
 using namespace pld;
@@ -109,6 +110,30 @@ int main() {
     World all = World::join(options);
     shift(all, rank, 2);
   });
+
+  // As two hosts that PLD_HOST names, and over OpenUCX alone.
+  if (info().find("ucx: available") == std::string::npos) {
+    std::printf("without several hosts: there is no OpenUCX here\n");
+  } else {
+    for (const Transport transport : {Transport::hosts, Transport::ucx})
+      processes(2, [&](std::uint32_t rank) {
+        setenv("PLD_HOST", rank == 0 ? "first" : "second", 1);
+        WorldOptions options;
+        options.transport = transport;
+        options.nranks = 2;
+        options.rank = rank;
+        options.peer_timeout = std::chrono::seconds(10);
+        options.exchange = swap(rank);
+        World all = World::join(options);
+        shift(all, rank, 2);
+      });
+  }
+  WorldOptions wrong;
+  wrong.transport = Transport::ucx;
+  wrong.nranks = 2;
+  CHECK_THROWS(Status::invalid_argument, "pld_world_join", World::create(wrong));
+  wrong.bootstrap = "tcp:nowhere";
+  CHECK_THROWS(Status::invalid_argument, "HOST:PORT", World::join(wrong));
 
   // A rank that dies ends the launch of the other, and the world.
   processes(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -126,6 +127,34 @@ def test_processes_join_by_their_environment(scripts: Any, tmp_path: Path) -> No
     ranks = [scripts(script, PLD_RANK=str(rank), **environment) for rank in range(4)]
     for rank, script in enumerate(ranks):
         assert script.rest() == f"{rank} 4 {(rows((rank - 1) % 4) + 2).tolist()}"
+
+
+@pytest.mark.parametrize("transport", ["auto", "ucx"])
+def test_ranks_of_several_hosts(scripts: Any, transport: str) -> None:
+    if "ucx: available" not in pld.info():
+        pytest.skip("there is no OpenUCX here")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    join = f"join(4, int(os.environ['RANK']), transport='{transport}', bootstrap='tcp:127.0.0.1:{port}', peer_timeout=10)"
+    script = JOINED.replace("join(timeout=30)", join) + (
+        "y = np.zeros((1, SIZE), np.int32)\n"
+        "world.compile(shift(SIZE))(rows(world.rank), y, 2)\n"
+        "print(world.rank, world.nranks, y.tolist())\n"
+    )
+    environment = {"PLD_SECRET": "a secret of test_world.py"}
+    ranks = [scripts(script, RANK=str(rank), PLD_HOST=f"host-{rank // 2}", **environment) for rank in range(4)]
+    for rank, started in enumerate(ranks):
+        assert started.rest() == f"{rank} 4 {(rows((rank - 1) % 4) + 2).tolist()}"
+
+
+def test_bootstraps_and_transports_that_do_not_fit() -> None:
+    with pytest.raises(pld.InvalidArgument, match="PLD_TRANSPORT_UCX"):
+        pld.World.join(2, 0, transport="shm", bootstrap="tcp:127.0.0.1:7")
+    with pytest.raises(pld.InvalidArgument, match="HOST:PORT"):
+        pld.World.join(2, 0, bootstrap="tcp:127.0.0.1")
+    with pytest.raises(ValueError, match="'rdma' is none of"):
+        pld.World.join(2, 0, transport="rdma")  # type: ignore[arg-type]
 
 
 def test_a_killed_process_is_a_lost_peer(scripts: Any, tmp_path: Path) -> None:

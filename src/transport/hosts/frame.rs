@@ -99,7 +99,10 @@ impl Frame {
             Frame::Leave => bytes.push(9),
             Frame::Missing { rank, why } => put_rank(&mut bytes, 10, *rank, why.as_bytes()),
             Frame::News(News::Said { rank, body }) => put_rank(&mut bytes, 11, *rank, body),
-            Frame::News(News::Left { rank }) => put_rank(&mut bytes, 12, *rank, &[]),
+            Frame::News(News::Left { rank }) => {
+                bytes.push(12);
+                bytes.put_u32(*rank);
+            }
             Frame::News(News::Lost { rank, why }) => put_rank(&mut bytes, 13, *rank, why.as_bytes()),
             Frame::Beat => bytes.push(14),
         }

@@ -28,7 +28,12 @@ pub struct Sealable {
 
 impl From<&Frame> for Sealable {
     fn from(frame: &Frame) -> Self {
-        let bytes = frame.encode();
+        Self::from(frame.encode())
+    }
+}
+
+impl From<Vec<u8>> for Sealable {
+    fn from(bytes: Vec<u8>) -> Self {
         Self { digest: digest(&bytes), bytes: Arc::new(bytes) }
     }
 }

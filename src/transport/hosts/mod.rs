@@ -12,6 +12,8 @@ mod link;
 mod secret;
 mod star;
 mod state;
+#[cfg(test)]
+mod tests;
 pub mod through;
 
 use std::io::ErrorKind as Io;

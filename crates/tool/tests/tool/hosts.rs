@@ -134,7 +134,7 @@ fn ranks_of_hosts_join_a_world() {
         return;
     }
     let folder = folder("localhost 2\nlocalhost 2\n");
-    let sum = examples().join("allreduce.pld");
+    let sum = examples().join("11_allreduce_collective.pld");
     let run = [env!("CARGO_BIN_EXE_pld"), "run", "--join", sum.to_str().unwrap()];
     let out = finish(command(&folder, &["--name-hosts"], &run), "").ok();
     let alone = finish(tool(["run", "-n", "4", sum.to_str().unwrap()]), "").ok();
