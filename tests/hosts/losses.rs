@@ -14,11 +14,12 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("wait", wait_rank),
     ("leave_early", leave_early_rank),
     ("leave_after", leave_after_rank),
+    ("leave_before_read", leave_before_read_rank),
     ("abort", abort_rank),
 ];
 
 on_hosts! {
-    killed_while_exchanging killed_while_all_wait paused leaves_too_early leaves_in_time aborted
+    killed_while_exchanging killed_while_all_wait paused leaves_too_early leaves_in_time leaves_before_it_is_read aborted
 }
 
 /// Names the ranks that make another world when theirs is lost.
@@ -117,7 +118,7 @@ fn killed_while_all_wait(spread: Spread) {
         for rank in (0..4).filter(|&rank| rank != victim) {
             let outcome = job.outcome(rank);
             let told = outcome.failed("PeerLost");
-            assert!(told.starts_with(&format!("rank {victim} died: ")), "rank {rank}: {told}");
+            assert!(told.starts_with(&format!("rank {victim} ")), "rank {rank}: {told}");
         }
     }
 }
@@ -175,6 +176,53 @@ fn leave_after_rank(me: &Rank) -> Result<String> {
     // Rank 0 notifies and is done; the others compute before they look.
     let work = if me.rank() == 0 { 0 } else { 100_000_000 };
     exe.launch(&[tensor(&mut [0i64], &[1]), Arg::Int(3), Arg::Int(work), Arg::Int(3), Arg::Bool(false)])?;
+    world.close()?;
+    Ok("fine".into())
+}
+
+/// Rank 0 has 7 in its window and says so; the others compute before they read it.
+const READ_LATE: &str = "
+program read_late
+entry read(out: tensor[1, 16] i32 out, data: window[1, 16] i32, sig: window[1, 1] i32, me: i32, work: i64) {
+  at offer {
+    if me == 0 {
+      t = full i32 [1, 16] 7
+      store t -> data[0, 0]
+      for peer in 0..world { notify sig[0, 0] @peer += 1 }
+    }
+  }
+  at read_late {
+    acc = var i64 = 1
+    for i in 0..work { acc = (acc * 31 + i) % 1000003 }
+    wait sig[0, 0] >= 1
+    got = remote_load data[0, 0] @0 [1, 16]
+    store got -> out[0, 0]
+    if acc < 0 { notify sig[0, 0] @me += 1 }
+  }
+}
+host (outs: tensor[world, 1, 16] i32 out, work: i64) {
+  data_buf = alloc_window [1, 16] i32
+  sig_buf = alloc_window [1, 1] i32
+  ranks r in 0..world {
+    data = window data_buf [1, 16] i32
+    sig = window sig_buf [1, 1] i32
+    dispatch read(outs[r], data, sig, r, work) device r
+  }
+}
+";
+
+/// The window of a rank that has done its part and left can still be read in the launches that it was in.
+fn leaves_before_it_is_read(spread: Spread) {
+    assert_eq!(start("leave_before_read", spread).outcomes(), vec![Outcome::Done("fine".into()); 4]);
+}
+
+fn leave_before_read_rank(me: &Rank) -> Result<String> {
+    let world = join(me)?;
+    let exe = compile(READ_LATE, &world, false)?;
+    let work = if me.rank() == 0 { 0 } else { 100_000_000 };
+    let mut found = [-1i32; 16];
+    exe.launch(&[tensor(&mut found, &[1, 16]), Arg::Int(work)])?;
+    assert_eq!(found, [7; 16]);
     world.close()?;
     Ok("fine".into())
 }
