@@ -289,7 +289,8 @@ fn two_worlds_side_by_side() {
 
 #[test]
 fn ranks_that_disagree_are_told_all() {
-    let cases: [(fn(&mut Hello), &str); 4] = [
+    type Lie = fn(&mut Hello);
+    let cases: [(Lie, &str); 4] = [
         (|me| me.agreement = b"other".to_vec(), "rank 2 comes with other, rank 0 with test"),
         (|me| me.nranks = 4, "rank 2 says that the world has 4 ranks, rank 0 says 3"),
         (|me| me.rank = 3, "process 102 says that it is rank 3, but the world has 3 ranks"),
@@ -431,7 +432,7 @@ fn strangers_disturb_nobody() {
                 let mut stranger = TcpStream::connect(target(&address)).unwrap();
                 // Rank 0 may have ended it by now.
                 let _ = stranger.write_all(words[number % words.len()]);
-                (number % 3 > 0).then_some(stranger)
+                (!number.is_multiple_of(3)).then_some(stranger)
             })
             .collect();
         let others = [1, 2].map(|rank| {
