@@ -79,9 +79,9 @@ fn given_up(process: &Rank) -> Result<String> {
 fn outside(process: &Rank) -> Result<String> {
     const SHORT: usize = 1 << 20;
     let end = End::with(process, if process.rank() == 1 { SHORT } else { BYTES })?;
-    let bytes = vec![1u8; 100];
+    let bytes = [1u8; 100];
     if end.rank == 0 {
-        // SAFETY: the rows lie in both memories as this rank knows them; the vector lives on.
+        // SAFETY: the rows lie in both memories as this rank knows them; the bytes live on.
         unsafe {
             end.memory().put(1, SHORT as u64 - 100, bytes.as_ptr(), rows(100, 1, 100, 100), &end.pending);
             end.memory().put(1, SHORT as u64 - 90, bytes.as_ptr(), rows(10, 10, 20, 10), &end.pending);
@@ -125,7 +125,7 @@ fn forgotten(process: &Rank) -> Result<String> {
         unsafe { memory.get(1, 0, seen.as_mut_ptr(), row, &end.pending) };
         end.progress_until(|| end.pending.none());
         assert!((0..SIZE).all(|at| seen[at] == value(1, at, 1)));
-        let bytes = vec![7u8; 16];
+        let bytes = [7u8; 16];
         // SAFETY: as above.
         unsafe { memory.put(1, 0, bytes.as_ptr(), rows(16, 1, 16, 16), &end.pending) };
         drop(memory);
