@@ -197,7 +197,7 @@ impl<'a> Gate<'a> {
         if error.kind != ErrorKind::Timeout {
             return error;
         }
-        let other = self.other.map(|from| format!("; a process at {} came with another secret", from.ip()));
+        let other = self.other.map(|from| format!("; a process at {} came with a different secret", from.ip()));
         Error::new(error.kind, format!("{}{hint}{}", error.message, other.unwrap_or_default()))
     }
 

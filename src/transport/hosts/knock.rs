@@ -59,7 +59,7 @@ fn find(address: &Address, secret: &Secret, me: &Hello, begin: Instant, deadline
         let seen = match look(address, secret, longest, deadline)? {
             Greeting::Known(link) => return Ok(link),
             Greeting::OtherSecret => {
-                let message = format!("rank 0 at {address} has another secret than this process");
+                let message = format!("rank 0 at {address} has a different secret than this process");
                 return Err(Error::new(ErrorKind::Mismatch, message));
             }
             Greeting::Complete(nranks) => {

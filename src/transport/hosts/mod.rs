@@ -85,7 +85,7 @@ impl Meeting<'_> {
                 let me = Meeting { deadline: self.deadline, ..*self };
                 return me.come(address).err().unwrap_or_else(|| Error::new(ErrorKind::Internal, "two ranks 0"));
             }
-            Ok(Greeting::OtherSecret) => "a world with another secret",
+            Ok(Greeting::OtherSecret) => "a world with a different secret",
             _ => "another program",
         };
         Error::new(ErrorKind::Io, format!("{address} is in use: {found} listens there"))

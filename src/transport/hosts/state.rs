@@ -32,8 +32,9 @@ pub enum Ends {
 }
 
 impl Ends {
-    /// Rank 0, with connections to ranks 1, 2, ...
-    pub fn hub(links: Vec<Link>) -> Self {
+    /// Rank 0, with connections to ranks 1, 2, ..., which begin to give signs of life now.
+    pub fn hub(mut links: Vec<Link>) -> Self {
+        links.iter_mut().for_each(|link| link.heard = Instant::now());
         Ends::Hub(Hub::new(links.len() as u32 + 1), links.into_iter().map(Some).collect())
     }
 }

@@ -254,6 +254,29 @@ fn silence_is_a_loss() {
     }
 }
 
+/// While others are waited for, nobody gives signs of life.
+#[test]
+fn a_rank_that_comes_late() {
+    let silence = Duration::from_millis(300);
+    let (listener, address) = listener();
+    let guest = |rank| Guest { silence, ..Guest::new(rank, 3) };
+    std::thread::scope(|scope| {
+        let others = [1, 2].map(|rank| {
+            let address = &address;
+            scope.spawn(move || {
+                std::thread::sleep(silence * 2 * (rank - 1));
+                guest(rank).come(address).unwrap()
+            })
+        });
+        let first = guest(0).host(listener, &address).unwrap();
+        let stars = std::iter::once(first).chain(others.map(|other| other.join().unwrap()));
+        each(stars.collect(), |rank, star| {
+            std::thread::sleep(silence / 2);
+            assert_eq!(exchange(&star, &[rank as u8]).unwrap(), [[0], [1], [2]]);
+        });
+    });
+}
+
 /// What one process has lost, all have lost, unless it turns out in a moment that it has died.
 #[test]
 fn a_rank_that_one_misses_is_lost_to_all() {
@@ -339,11 +362,11 @@ fn another_secret_is_refused_on_both_sides() {
     std::thread::scope(|scope| {
         let first = scope.spawn(|| first.host(listener, &address).map(|_| ()).unwrap_err());
         let second = other.come(&address).map(|_| ()).unwrap_err();
-        let expected = format!("rank 0 at {address} has another secret than this process");
+        let expected = format!("rank 0 at {address} has a different secret than this process");
         assert_eq!(second, Error::new(ErrorKind::Mismatch, expected));
         let first = first.join().unwrap();
         let expected = format!(
-            "rank 1 has not called join within 0.5 s, at {address}; a process at 127.0.0.1 came with another secret"
+            "rank 1 has not called join within 0.5 s, at {address}; a process at 127.0.0.1 came with a different secret"
         );
         assert_eq!(first, Error::new(ErrorKind::Timeout, expected));
     });
@@ -390,7 +413,7 @@ fn a_port_that_is_in_use() {
         let host = scope.spawn(|| Guest::new(0, 2).host(program, &address).map(|_| ()).unwrap_err());
         let other = Guest { secret: Secret::from_bytes(b"another secret of it"), ..Guest::new(0, 2) };
         let error = other.meeting(|meeting| meeting.at(&address)).map(|_| ()).unwrap_err();
-        let expected = format!("{address} is in use: a world with another secret listens there");
+        let expected = format!("{address} is in use: a world with a different secret listens there");
         assert_eq!(error, Error::new(ErrorKind::Io, expected));
         let error = first.meeting(|meeting| meeting.at(&address)).map(|_| ()).unwrap_err();
         let expected = Error::new(ErrorKind::Mismatch, "rank 0 is there twice: processes 100 and 100");
