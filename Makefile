@@ -18,7 +18,7 @@ RUSTDOC := --document-private-items -D warnings -A rustdoc::private_intra_doc_li
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
 .PHONY: demo test bench bench-peers tune docs docs-python python bless setup package lint \
-	test-rust test-hccl-sys test-loom test-c test-cpp test-valgrind test-python test-docs
+	test-rust test-hccl-sys test-ucx-sys test-loom test-c test-cpp test-valgrind test-python test-docs
 
 demo: package
 	cmake -S examples/c -B target/examples $(CONSUME) >/dev/null
@@ -28,11 +28,11 @@ demo: package
 	target/examples/allreduce --ranks 2 --processes
 	target/examples/allreduce --ranks 4 --processes
 
-test: lint test-rust test-hccl-sys test-loom test-c test-cpp test-valgrind test-python test-docs
+test: lint test-rust test-hccl-sys test-ucx-sys test-loom test-c test-cpp test-valgrind test-python test-docs
 	@echo "all tests passed"
 
 setup:
-	scripts/setup.sh cmake g++ pkg-config nm valgrind
+	scripts/setup.sh cmake g++ pkg-config nm valgrind ucx
 
 package: setup
 	$(CARGO) build --release --locked -p pld --lib -p pld-tool --bin pld
@@ -58,6 +58,17 @@ test-hccl-sys: setup
 	  tests/cann_sim/*.cpp && \
 	$(CARGO) $(NEXTEST) -p hccl-sys --features bindgen && \
 	$(CARGO) check -p pld -p hccl-sys --features hccl-sys/bindgen
+
+# The declarations of OpenUCX's functions: compared with the headers of Debian's version and of a newer one, and used with
+# the libraries of both.
+test-ucx-sys: setup
+	scripts/setup.sh venv ucx ucx-headers
+	$(CARGO) $(NEXTEST) -p pld-abi-check --test ucx
+	$(CARGO) $(NEXTEST) -p ucx-sys
+	UCX=$$(scripts/ucx.sh) && export PLD_UCX=$$UCX/lib UCX_INCLUDE=$$UCX/include && \
+	$(CARGO) $(NEXTEST) -p pld-abi-check --test ucx && \
+	$(CARGO) $(NEXTEST) -p ucx-sys && \
+	$(CARGO) $(NEXTEST) -p pld --test transport network
 
 # The protocols between ranks, every interleaving that loom can reach.
 test-loom:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Brings what building and testing need beyond rustc, cargo, gcc, make, git and Python: Debian's packages.
-# Usage: scripts/setup.sh TOOL...   where TOOL is a command that must exist afterwards.
+# Usage: scripts/setup.sh TOOL...   where TOOL is a command that must exist afterwards, or one of: venv (Python's), ucx
+# (the libraries of OpenUCX), ucx-headers.
 set -euo pipefail
 
 package_of() {
@@ -11,12 +12,20 @@ package_of() {
         mpicc | mpirun) echo openmpi-bin libopenmpi-dev ;;
         nm) echo binutils ;;
         venv) echo python3-venv ;;
+        ucx) echo libucx0 ;;
+        ucx-headers) echo libucx-dev ;;
+        ip) echo iproute2 ;;
         *) echo "$1" ;;
     esac
 }
 
 have() {
-    if [ "$1" = venv ]; then python3 -c 'import venv, ensurepip' 2>/dev/null; else command -v "$1" >/dev/null; fi
+    case $1 in
+        venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
+        ucx) python3 -c 'import ctypes; ctypes.CDLL("libucp.so.0")' 2>/dev/null ;;
+        ucx-headers) [ -e /usr/include/ucp/api/ucp.h ] ;;
+        *) command -v "$1" >/dev/null ;;
+    esac
 }
 
 missing=()

@@ -3,6 +3,7 @@
 mod cann;
 mod pld;
 mod signatures;
+mod ucx;
 
 use std::env;
 use std::path::Path;
@@ -12,4 +13,5 @@ fn main() {
     let out = env::var_os("OUT_DIR").expect("set by Cargo");
     pld::generate(&root, Path::new(&out));
     cann::generate(&root, Path::new(&out));
+    ucx::generate(&root, Path::new(&out));
 }

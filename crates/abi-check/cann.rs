@@ -5,10 +5,9 @@ use std::{env, fs};
 
 use ctest::{Language, TestGenerator};
 use quote::quote;
-use syn::parse::{Parse, ParseStream};
 use syn::{Item, parse_quote};
 
-use crate::signatures::Signatures;
+use crate::signatures::{Functions, Signatures};
 
 /// The headers; some versions of CANN have communicators in one of their own.
 const HEADERS: &str = "
@@ -73,17 +72,4 @@ fn include_directories() -> Option<Vec<PathBuf>> {
     }
     let include = Path::new(&env::var_os("ASCEND_HOME_PATH")?).join("include");
     include.join("acl/acl_rt.h").exists().then(|| vec![include])
-}
-
-/// What stands in the `functions!` of the crate.
-struct Functions(Vec<syn::Signature>);
-
-impl Parse for Functions {
-    fn parse(input: ParseStream) -> syn::Result<Self> {
-        let mut functions = Vec::new();
-        while !input.is_empty() {
-            functions.push(input.parse::<syn::ForeignItemFn>()?.sig);
-        }
-        Ok(Self(functions))
-    }
 }

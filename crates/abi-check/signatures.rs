@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use proc_macro2::Span;
+use syn::parse::{Parse, ParseStream};
 use syn::parse_quote;
 
 /// Functions that both sides declare.
@@ -32,5 +33,18 @@ impl Signatures {
             writeln!(text, "    __typeof__(&{scope}{function}) {function};").expect("memory");
         }
         text + "};\n"
+    }
+}
+
+/// What stands in the `functions!` of a crate.
+pub struct Functions(pub Vec<syn::Signature>);
+
+impl Parse for Functions {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let mut functions = Vec::new();
+        while !input.is_empty() {
+            functions.push(input.parse::<syn::ForeignItemFn>()?.sig);
+        }
+        Ok(Self(functions))
     }
 }

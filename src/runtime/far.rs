@@ -277,7 +277,9 @@ impl Core {
                     break self.answer(&question);
                 }
                 if let Some(place) = heard.leavers.iter().position(|(_, launches)| *launches <= done) {
-                    break Announcement::Follows { leaver: heard.leavers.swap_remove(place).0, rank };
+                    let (leaver, _) = heard.leavers.swap_remove(place);
+                    drop(heard);
+                    break Announcement::Follows { leaver, rank };
                 }
                 if heard.ending {
                     return;
@@ -306,8 +308,11 @@ impl Core {
     /// the world ends first.
     pub(super) fn reach_far(&self, deadline: Instant) -> Result<()> {
         let Some(far) = self.far() else { return Ok(()) };
-        far.ask();
-        if progress_until(far, deadline, || far.reached() || self.end().is_some()) {
+        let reached = || {
+            far.ask();
+            far.reached() || self.end().is_some()
+        };
+        if progress_until(far, deadline, reached) {
             return self.end().map_or(Ok(()), Err);
         }
         Err(Error::new(ErrorKind::Timeout, "far ranks have not taken in what was sent to them"))

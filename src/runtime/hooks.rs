@@ -301,9 +301,12 @@ impl<'a> Context<'a> {
         if far.reached() {
             return true;
         }
-        far.ask();
         let waiting = Waiting { cell: 0, expected: 0, cmp: Cmp::TRANSFERS, site };
-        self.await_until(&waiting, || far.reached())
+        // Other cores of the rank may send more meanwhile.
+        self.await_until(&waiting, || {
+            far.ask();
+            far.reached()
+        })
     }
 
     /// Blocks until the cell compares; false if the launch has failed.

@@ -93,7 +93,6 @@ fn at_hand<'a>(context: &Context<'a>) -> (&'a dyn FarMemory, &'a Traffic) {
     (&**memory, context.traffic.expect("tasks of such worlds have traffic"))
 }
 
-#[expect(clippy::too_many_arguments, reason = "generated code passes them one by one")]
 pub(super) unsafe extern "C" fn transfer(
     frame: *mut Frame,
     kind: u32,

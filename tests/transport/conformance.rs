@@ -1,16 +1,25 @@
 //! What every transport does.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use pld::error::Result;
+use pld::transport::far::{Pending, Rows, progress_until};
 use pld::transport::join::Bootstrap;
 use pld::transport::shm::ShmTransport;
 use pld::transport::thread::ThreadTransport;
 use pld::transport::{MAX_MESSAGE, Memory, Transport};
 
-use crate::ranks::{DEADLINE, Job, Join, Scenario, options, soon};
+use crate::ranks::{DEADLINE, Job, Join, SILENCE, Scenario, Spread, options, soon};
 
-pub const SCENARIOS: &[(&str, Scenario)] = &[("suite", |rank| suite(&rank.join()?).map(|()| "passed".into()))];
+pub const SCENARIOS: &[(&str, Scenario)] = &[
+    ("suite", |rank| suite(&rank.join()?).map(|()| "passed".into())),
+    ("suite_of_hosts", |rank| {
+        let transport = rank.join_hosts(SILENCE)?;
+        suite(&*transport)?;
+        Ok(transport.name().into())
+    }),
+];
 
 const SIZES: [usize; 7] = [0, 1, 4095, 4096, 4097, 100_000, (3 << 20) + 5];
 
@@ -66,9 +75,30 @@ fn fill(memory: &Memory, ranks: Range<u32>, bytes: usize) {
     }
 }
 
-fn check(memory: &Memory, nranks: u32, bytes: usize) {
-    for rank in 0..nranks {
-        let wrong = (0..bytes).find(|&position| part(memory, rank, bytes)[position] != value(rank, position, bytes));
+/// What is in a rank's part, wherever that is.
+fn look(transport: &dyn Transport, memory: &Memory, rank: u32, bytes: usize) -> Vec<u8> {
+    let Some(far) = transport.far().filter(|far| far.hosts()[rank as usize] != far.hosts()[own(transport)]) else {
+        return part(memory, rank, bytes).to_vec();
+    };
+    let mut found = vec![0xaa; bytes];
+    let pending = Arc::new(Pending::default());
+    let rows = Rows { bytes, count: 1, far_stride: bytes, near_stride: bytes };
+    if bytes > 0 {
+        // SAFETY: there is room for the bytes, which nobody else uses; the far part has as many.
+        unsafe { memory.far().unwrap().get(rank, 0, found.as_mut_ptr(), rows, &pending) };
+    }
+    assert!(progress_until(far, soon(), || pending.none()), "rank {rank} does not answer");
+    found
+}
+
+fn own(transport: &dyn Transport) -> usize {
+    transport.local().start as usize
+}
+
+fn check(transport: &dyn Transport, memory: &Memory, bytes: usize) {
+    for rank in 0..transport.nranks() {
+        let found = look(transport, memory, rank, bytes);
+        let wrong = (0..bytes).find(|&position| found[position] != value(rank, position, bytes));
         assert_eq!(wrong, None, "rank {rank}, {bytes} bytes");
     }
 }
@@ -78,19 +108,19 @@ fn memory(transport: &dyn Transport, bytes: usize) -> Result<()> {
     assert!(memory.stride() >= bytes && memory.stride() % 4096 == 0);
     for rank in 0..transport.nranks() {
         assert_eq!(memory.rank(rank) as usize, memory.rank(0) as usize + rank as usize * memory.stride());
-        assert!(part(&memory, rank, bytes).iter().all(|byte| *byte == 0), "rank {rank}, {bytes} bytes");
+        assert!(look(transport, &memory, rank, bytes).iter().all(|byte| *byte == 0), "rank {rank}, {bytes} bytes");
     }
     transport.exchange(b"seen", soon())?;
     fill(&memory, transport.local(), bytes);
     transport.exchange(b"written", soon())?;
-    check(&memory, transport.nranks(), bytes);
+    check(transport, &memory, bytes);
     transport.exchange(b"checked", soon())?;
     Ok(())
 }
 
 /// Memories are independent and may be dropped in any order (case C67).
 fn two_memories(transport: &dyn Transport) -> Result<()> {
-    let (nranks, local) = (transport.nranks(), transport.local());
+    let local = transport.local();
     let first = transport.allocate(5000, soon())?;
     let second = transport.allocate(6000, soon())?;
     fill(&first, local.clone(), 5000);
@@ -101,7 +131,7 @@ fn two_memories(transport: &dyn Transport) -> Result<()> {
         _ => (first, 5000),
     };
     transport.exchange(b"dropped", soon())?;
-    check(&kept, nranks, bytes);
+    check(transport, &kept, bytes);
     transport.exchange(b"checked", soon())?;
     Ok(())
 }
@@ -138,4 +168,31 @@ fn shm_between_threads() {
         ranks.into_iter().for_each(|rank| rank.join().unwrap().unwrap());
     });
     assert_eq!(job.leftovers(), [""; 0]);
+}
+
+fn over_hosts(spread: Spread, reach: &'static str, expected: &str) {
+    for nranks in [2, 3, 4, 8] {
+        let mut job = Job::over(spread).with("REACH", reach);
+        job.spawn_world("suite_of_hosts", nranks);
+        let expected = if nranks == 2 && spread == Spread::Pairs { "shm" } else { expected };
+        job.outcomes().iter().for_each(|outcome| assert_eq!(outcome.done(), expected));
+        assert_eq!(job.leftovers(), [""; 0]);
+    }
+}
+
+/// Two ranks a host; the first two are all of a world of two.
+#[test]
+fn hosts_of_two_ranks() {
+    over_hosts(Spread::Pairs, "auto", "ucx");
+}
+
+#[test]
+fn hosts_of_one_rank() {
+    over_hosts(Spread::Apart, "auto", "ucx");
+}
+
+/// One host, whose ranks do not use that.
+#[test]
+fn ucx_within_a_host() {
+    over_hosts(Spread::Together, "ucx", "ucx");
 }

@@ -5,6 +5,7 @@ mod bootstrap;
 mod conformance;
 mod deaths;
 mod hccl;
+mod hosts;
 mod network;
 mod ranks;
 mod space;
@@ -13,7 +14,7 @@ use ranks::Scenario;
 
 /// All scenarios by name.
 fn scenario(name: &str) -> Scenario {
-    let tables = [bootstrap::SCENARIOS, conformance::SCENARIOS, deaths::SCENARIOS, space::SCENARIOS];
+    let tables = [bootstrap::SCENARIOS, conformance::SCENARIOS, deaths::SCENARIOS, hosts::SCENARIOS, space::SCENARIOS];
     let tables = tables.iter().chain(hccl::SCENARIOS).chain(network::SCENARIOS);
     let found = tables.copied().flatten().find(|(candidate, _)| *candidate == name);
     found.unwrap_or_else(|| panic!("no scenario {name}")).1

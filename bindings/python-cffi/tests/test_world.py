@@ -136,8 +136,8 @@ def test_ranks_of_several_hosts(scripts: Any, transport: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    join = f"join(4, int(os.environ['RANK']), transport='{transport}', bootstrap='tcp:127.0.0.1:{port}', peer_timeout=10)"
-    script = JOINED.replace("join(timeout=30)", join) + (
+    where = f"transport='{transport}', bootstrap='tcp:127.0.0.1:{port}', peer_timeout=10"
+    script = JOINED.replace("join(timeout=30)", f"join(4, int(os.environ['RANK']), {where})") + (
         "y = np.zeros((1, SIZE), np.int32)\n"
         "world.compile(shift(SIZE))(rows(world.rank), y, 2)\n"
         "print(world.rank, world.nranks, y.tolist())\n"

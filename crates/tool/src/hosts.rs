@@ -162,7 +162,7 @@ fn is_passed_on(name: &OsStr) -> bool {
 }
 
 /// What the shell of another host does: it runs the command, in a group of its own, in the folder that this process is
-/// in, and ends the group when its standard input ends.
+/// in, and another process, that nothing here ends, ends the group when the standard input ends.
 fn script(command: &[OsString], variables: &[(OsString, OsString)], grace: Duration) -> OsString {
     let mut inner = OsString::from("IFS= read -r PLD_SECRET || exit 255; export PLD_SECRET; ");
     if let Ok(folder) = env::current_dir() {
@@ -184,8 +184,8 @@ fn script(command: &[OsString], variables: &[(OsString, OsString)], grace: Durat
     }
     let grace = grace.as_secs_f64();
     inner.push(format!(
-        " 3<&- & rank=$!; {{ cat <&3; kill -TERM -$rank; sleep {grace}; kill -KILL -$rank; }} >/dev/null 2>&1 & \
-         watch=$!; {{ wait $rank; code=$?; kill $watch; kill -KILL -$rank; }} 2>/dev/null; exit $code"
+        " 3<&- & rank=$!; setsid sh -c 'cat <&3; kill -TERM -$0; sleep {grace}; kill -KILL -$0' $rank >/dev/null 2>&1 & \
+         watch=$!; {{ wait $rank; code=$?; kill -KILL -$watch $watch; kill -KILL -$rank; }} 2>/dev/null; exit $code"
     ));
     let mut script = OsString::from("exec sh -c ");
     script.push(quoted(&inner));

@@ -88,7 +88,7 @@ impl Meeting<'_> {
             Ok(Greeting::OtherSecret) => "a world with another secret",
             _ => "another program",
         };
-        Error::new(ErrorKind::Io, format!("listening at {address}: {found} listens there already"))
+        Error::new(ErrorKind::Io, format!("{address} is in use: {found} listens there"))
     }
 }
 

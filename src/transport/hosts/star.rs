@@ -17,11 +17,6 @@ use crate::transport::hello::Hello;
 use crate::transport::waiting::{GRACE, Operation, timeout};
 use crate::transport::{MAX_MESSAGE, far::News};
 
-/// The thread looks around at least as often.
-const LONGEST_SLEEP: Duration = Duration::from_millis(500);
-/// And so often while this process waits to leave.
-const LEAVING: Duration = Duration::from_millis(1);
-
 /// One process's part of it. Dropping it waits, for no longer than a silence, until nobody needs it.
 pub struct Star {
     shared: Arc<Shared>,
@@ -235,8 +230,7 @@ impl Shared {
                 if state.closing {
                     return;
                 }
-                let sleep = if state.leaving.is_some() { LEAVING } else { LONGEST_SLEEP };
-                (state.connections(), sleep.min(self.silence / 10))
+                (state.connections(), state.sleep())
             };
             let ready = self.wait(&connections, sleep);
             let (news, listener) = {

@@ -11,6 +11,12 @@ use super::hub::Hub;
 use super::link::{Broken, Link, Sealable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::far::News;
+use crate::transport::waiting::GRACE;
+
+/// The thread looks around at least as often.
+const LONGEST_SLEEP: Duration = Duration::from_millis(500);
+/// And so often while this process waits to leave.
+const LEAVING: Duration = Duration::from_millis(1);
 
 /// News that are kept while nobody listens, and ends of collectives that this process is behind.
 const MOST_KEPT: usize = 4096;
@@ -37,6 +43,8 @@ pub struct State {
     silence: Duration,
     ends: Ends,
     pub fates: Fates,
+    /// At rank 0: who misses a rank, and why, for how long. It may turn out that the rank has died.
+    missed: Vec<(u32, String, Instant)>,
     /// Ends of collectives, by number.
     verdicts: BTreeMap<u32, Result<Vec<Vec<u8>>>>,
     /// Number of this process's last collective.
@@ -57,6 +65,7 @@ impl State {
             silence,
             ends,
             fates: Fates::new(nranks),
+            missed: Vec::new(),
             verdicts: BTreeMap::new(),
             sequence: 0,
             news: VecDeque::new(),
@@ -70,10 +79,7 @@ impl State {
     /// Sends a frame of this process to rank 0's, which may be itself.
     pub fn submit(&mut self, frame: Frame) {
         match &mut self.ends {
-            Ends::Hub(hub, _) => {
-                let told = hub.take(self.rank, frame);
-                self.tell(told);
-            }
+            Ends::Hub(..) => self.take(self.rank, frame),
             Ends::Spoke(Some(link)) => {
                 if let Err(broken) = link.send(&Sealable::from(&frame)) {
                     self.lose_hub(broken);
@@ -119,6 +125,16 @@ impl State {
         }
     }
 
+    /// How long to wait for them at most.
+    pub fn sleep(&self) -> Duration {
+        let longest = match (&self.leaving, &self.missed[..]) {
+            (Some(_), _) => LEAVING,
+            (None, [_, ..]) => GRACE / 10,
+            (None, []) => LONGEST_SLEEP,
+        };
+        longest.min(self.silence / 10)
+    }
+
     /// Sends and reads what is there at the connection to `rank`.
     pub fn serve(&mut self, rank: u32) {
         let Some(link) = self.link(rank) else { return };
@@ -126,11 +142,8 @@ impl State {
         let flushed = link.flush();
         let result = link.receive(&mut frames).and(flushed);
         for frame in frames {
-            match &mut self.ends {
-                Ends::Hub(hub, _) => {
-                    let told = hub.take(rank, frame);
-                    self.tell(told);
-                }
+            match &self.ends {
+                Ends::Hub(..) => self.take(rank, frame),
                 Ends::Spoke(_) => self.hear(frame),
             }
         }
@@ -154,8 +167,21 @@ impl State {
                 self.lose(rank, broken);
             }
         }
+        self.give_up(now);
         if self.leaving.as_ref().is_some_and(|(ready, deadline)| now >= *deadline || ready()) {
             self.leave();
+        }
+    }
+
+    /// Ranks that were missed for a while are lost. Those that died are by now.
+    fn give_up(&mut self, now: Instant) {
+        let patience = GRACE.min(self.silence / 2);
+        let due = self.missed.extract_if(.., |(.., since)| now.saturating_duration_since(*since) >= patience);
+        for (rank, why, _) in due.collect::<Vec<_>>() {
+            if let Ends::Hub(hub, _) = &mut self.ends {
+                let told = hub.lose(rank, why);
+                self.tell(told);
+            }
         }
     }
 
@@ -171,6 +197,22 @@ impl State {
         match &mut self.ends {
             Ends::Hub(_, links) => links[rank as usize - 1].as_mut(),
             Ends::Spoke(link) => link.as_mut(),
+        }
+    }
+
+    /// `rank` has said this to rank 0.
+    fn take(&mut self, rank: u32, frame: Frame) {
+        let Ends::Hub(hub, _) = &mut self.ends else { return };
+        match frame {
+            Frame::Missing { rank: missing, why } if missing != 0 => {
+                if self.missed.iter().all(|(known, ..)| *known != missing) {
+                    self.missed.push((missing, why, Instant::now()));
+                }
+            }
+            frame => {
+                let told = hub.take(rank, frame);
+                self.tell(told);
+            }
         }
     }
 

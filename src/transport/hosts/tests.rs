@@ -254,7 +254,7 @@ fn silence_is_a_loss() {
     }
 }
 
-/// What one process has lost, all have lost.
+/// What one process has lost, all have lost, unless it turns out in a moment that it has died.
 #[test]
 fn a_rank_that_one_misses_is_lost_to_all() {
     let why = "rank 1 cannot be reached";
@@ -289,7 +289,8 @@ fn two_worlds_side_by_side() {
 
 #[test]
 fn ranks_that_disagree_are_told_all() {
-    let cases: [(fn(&mut Hello), &str); 4] = [
+    type Lie = fn(&mut Hello);
+    let cases: [(Lie, &str); 4] = [
         (|me| me.agreement = b"other".to_vec(), "rank 2 comes with other, rank 0 with test"),
         (|me| me.nranks = 4, "rank 2 says that the world has 4 ranks, rank 0 says 3"),
         (|me| me.rank = 3, "process 102 says that it is rank 3, but the world has 3 ranks"),
@@ -382,14 +383,14 @@ fn a_port_that_is_in_use() {
     let (program, address) = listener();
     let first = Guest::new(0, 2);
     let error = first.meeting(|meeting| meeting.at(&address)).map(|_| ()).unwrap_err();
-    let expected = format!("listening at {address}: another program listens there already");
+    let expected = format!("{address} is in use: another program listens there");
     assert_eq!(error, Error::new(ErrorKind::Io, expected));
     // Another world, and another rank 0 of this one.
     std::thread::scope(|scope| {
         let host = scope.spawn(|| Guest::new(0, 2).host(program, &address).map(|_| ()).unwrap_err());
         let other = Guest { secret: Secret::from_bytes(b"another secret of it"), ..Guest::new(0, 2) };
         let error = other.meeting(|meeting| meeting.at(&address)).map(|_| ()).unwrap_err();
-        let expected = format!("listening at {address}: a world with another secret listens there already");
+        let expected = format!("{address} is in use: a world with another secret listens there");
         assert_eq!(error, Error::new(ErrorKind::Io, expected));
         let error = first.meeting(|meeting| meeting.at(&address)).map(|_| ()).unwrap_err();
         let expected = Error::new(ErrorKind::Mismatch, "rank 0 is there twice: processes 100 and 100");
@@ -431,7 +432,7 @@ fn strangers_disturb_nobody() {
                 let mut stranger = TcpStream::connect(target(&address)).unwrap();
                 // Rank 0 may have ended it by now.
                 let _ = stranger.write_all(words[number % words.len()]);
-                (number % 3 > 0).then_some(stranger)
+                (!number.is_multiple_of(3)).then_some(stranger)
             })
             .collect();
         let others = [1, 2].map(|rank| {

@@ -84,15 +84,16 @@ impl UcxTransport {
         let near = ranks().filter(|(_, host)| **host == hosts[rank as usize]).map(|(rank, _)| rank).collect::<Vec<_>>();
         let at_rank = |error: Error| Error::new(error.kind, format!("rank {rank}: {}", error.message));
 
-        // Each brings what it has, so that what one lacks ends the call on all.
+        // Each brings what it has, so that what one lacks ends the call on all: before these have waited long enough.
+        let early = deadline - deadline.saturating_duration_since(Instant::now()) / 4;
         let network = Network::open(&Options { rank, nranks: hosts.len() as u32, accumulators: options.accumulators });
-        let shm = ShmTransport::of_host(&session(&star), &near, rank, deadline);
+        let shm = ShmTransport::of_host(&session(&star), &near, rank, early);
         let parts = network.and_then(|network| Ok((network, shm?))).map_err(at_rank);
         let mine = parts.as_ref().map(|(network, _)| network.address()).map_err(Error::clone);
         let addresses = star.gather(Operation::Join, mine, deadline)?;
         let (network, shm) = parts?;
         let far = ranks().zip(addresses).map(|((_, host), address)| (*host != hosts[rank as usize]).then_some(address));
-        let connected = network.connect(&far.collect::<Vec<_>>(), deadline).map_err(at_rank);
+        let connected = network.connect(&far.collect::<Vec<_>>(), early).map_err(at_rank);
         let mine = connected.as_ref().map(|()| &[][..]).map_err(Error::clone);
         star.gather(Operation::Join, mine, deadline)?;
         connected?;

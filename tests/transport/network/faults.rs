@@ -79,9 +79,9 @@ fn given_up(process: &Rank) -> Result<String> {
 fn outside(process: &Rank) -> Result<String> {
     const SHORT: usize = 1 << 20;
     let end = End::with(process, if process.rank() == 1 { SHORT } else { BYTES })?;
-    let bytes = vec![1u8; 100];
+    let bytes = [1u8; 100];
     if end.rank == 0 {
-        // SAFETY: the rows lie in both memories as this rank knows them; the vector lives on.
+        // SAFETY: the rows lie in both memories as this rank knows them; the bytes live on.
         unsafe {
             end.memory().put(1, SHORT as u64 - 100, bytes.as_ptr(), rows(100, 1, 100, 100), &end.pending);
             end.memory().put(1, SHORT as u64 - 90, bytes.as_ptr(), rows(10, 10, 20, 10), &end.pending);
@@ -102,34 +102,36 @@ fn outside(process: &Rank) -> Result<String> {
     Ok(String::new())
 }
 
-/// Rank 1 frees memory into which ranks write; its other memory stays good.
+/// Rank 1 drops memory which others still read and write. It goes when they have dropped it too.
 fn forgotten(process: &Rank) -> Result<String> {
     let end = End::connect(process)?;
-    let bytes = vec![1u8; SIZE];
-    let mut gone = vec![0u8; SIZE];
-    // SAFETY: the vector is given away after the memory.
-    let memory = unsafe { end.network.memory(8, gone.as_mut_ptr(), SIZE) };
+    let own = memory_of(SIZE);
+    // SAFETY: nobody else uses it yet.
+    (0..SIZE).for_each(|at| unsafe { own.rank(0).add(at).write(value(end.rank, at, 1)) });
+    let mapping = Arc::downgrade(&own.mapping());
+    // SAFETY: the part lies in the mapping.
+    let memory = unsafe { end.network.memory(8, own.rank(0), SIZE, own.mapping()) };
+    drop(own);
     end.meet();
     if end.rank == 1 {
-        end.until(|| end.cell(0).load(Ordering::Acquire) >= 1);
         drop(memory);
-        // As unmapping does: whatever is written here later is seen.
-        gone.fill(9);
-        end.until(|| end.cell(0).load(Ordering::Acquire) >= 20);
-        assert!(gone.iter().all(|byte| *byte == 9));
+        end.meet();
+        assert!(mapping.upgrade().is_some());
     } else {
+        end.meet();
         let mut seen = vec![3u8; SIZE];
-        for round in 1..=20 {
-            let row = rows(SIZE, 1, SIZE, SIZE);
-            // SAFETY: the rows lie in both memories; the vectors live until they are not needed any more.
-            unsafe {
-                memory.put(1, 0, bytes.as_ptr(), row, &end.pending);
-                memory.get(1, 0, seen.as_mut_ptr(), row, &end.pending);
-            }
-            end.memory().change(1, cell(0), Change::Set(round));
-            end.progress_until(|| end.pending.none());
-        }
+        let row = rows(SIZE, 1, SIZE, SIZE);
+        // SAFETY: the rows lie in both memories; the vector lives until it is not needed any more.
+        unsafe { memory.get(1, 0, seen.as_mut_ptr(), row, &end.pending) };
+        end.progress_until(|| end.pending.none());
+        assert!((0..SIZE).all(|at| seen[at] == value(1, at, 1)));
+        let bytes = [7u8; 16];
+        // SAFETY: as above.
+        unsafe { memory.put(1, 0, bytes.as_ptr(), rows(16, 1, 16, 16), &end.pending) };
+        drop(memory);
     }
+    end.meet();
+    end.progress_until(|| mapping.upgrade().is_none());
     end.meet();
     end.close()
 }
@@ -166,6 +168,6 @@ fn what_lies_outside_is_not_written_and_told_of() {
 }
 
 #[test]
-fn memory_that_is_dropped_is_not_touched() {
+fn memory_that_is_dropped_stays_until_nobody_needs_it() {
     run("network_forgotten", 2);
 }

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use pld::error::Result;
 use pld::transport::far::{Accumulator, FarMemory, Pending, Rows};
+use pld::transport::thread::ThreadTransport;
 use pld::transport::ucx::network::{Network, Options};
+use pld::transport::{Memory, Transport};
 
 use crate::ranks::{DEADLINE, Job, Outcome, Rank, Scenario, soon};
 
@@ -50,6 +52,11 @@ unsafe extern "C" fn add_f32(
     }
 }
 
+/// Zeroed memory of one rank.
+fn memory_of(bytes: usize) -> Memory {
+    ThreadTransport::new(1).and_then(|transport| transport.allocate(bytes, soon())).unwrap()
+}
+
 /// One rank's end of the network, with memory.
 struct End<'a> {
     process: &'a Rank,
@@ -57,7 +64,7 @@ struct End<'a> {
     nranks: u32,
     network: Arc<Network>,
     memory: Option<Arc<dyn FarMemory>>,
-    own: Vec<u128>,
+    own: Memory,
     broken: Arc<Mutex<Vec<(u32, String)>>>,
     pending: Arc<Pending>,
     meetings: AtomicU32,
@@ -81,9 +88,9 @@ impl<'a> End<'a> {
         let broken = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&broken);
         network.listen(Box::new(|| {}), Box::new(move |rank, why| told.lock().unwrap().push((rank, why))));
-        let mut own = vec![0u128; BYTES / 16];
-        // SAFETY: the memory lives longer than what is made of it here.
-        let memory = Some(unsafe { network.memory(MEMORY, own.as_mut_ptr().cast(), bytes) });
+        let own = memory_of(BYTES);
+        // SAFETY: the part lies in the mapping.
+        let memory = Some(unsafe { network.memory(MEMORY, own.rank(0), bytes, own.mapping()) });
         let pending = Arc::default();
         let end = Self { process, rank, nranks, network, memory, own, broken, pending, meetings: AtomicU32::new(0) };
         end.meet();
@@ -107,7 +114,7 @@ impl<'a> End<'a> {
     }
 
     fn at(&self, offset: usize) -> *mut u8 {
-        self.own.as_ptr().cast_mut().cast::<u8>().wrapping_add(offset)
+        self.own.rank(0).wrapping_add(offset)
     }
 
     fn cell(&self, index: usize) -> &AtomicI32 {

@@ -1,4 +1,5 @@
 use std::fs;
+use std::io::{Write, stderr};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -130,11 +131,11 @@ fn files_and_numbers_that_do_not_fit() {
 #[test]
 fn ranks_of_hosts_join_a_world() {
     if !pld("info").ok().contains("ucx: available") {
-        eprintln!("skipped: there is no OpenUCX here");
+        writeln!(stderr(), "skipped: there is no OpenUCX here").unwrap();
         return;
     }
     let folder = folder("localhost 2\nlocalhost 2\n");
-    let sum = examples().join("11_allreduce_collective.pld");
+    let sum = examples().join("allreduce.pld");
     let run = [env!("CARGO_BIN_EXE_pld"), "run", "--join", sum.to_str().unwrap()];
     let out = finish(command(&folder, &["--name-hosts"], &run), "").ok();
     let alone = finish(tool(["run", "-n", "4", sum.to_str().unwrap()]), "").ok();

@@ -218,7 +218,7 @@ impl Inbox {
         let (rows, position, size) = (strided(&header.region), header.position as usize, accumulator.size);
         let ragged =
             [to.addr(), rows.bytes, rows.stride * usize::from(header.region.count > 1), position, payload.len()];
-        if ragged.iter().any(|bytes| bytes % size != 0) {
+        if ragged.iter().any(|bytes| !bytes.is_multiple_of(size)) {
             return Err(Outside);
         }
         let payload = self.align(payload);
@@ -233,7 +233,7 @@ impl Inbox {
 
     fn change(&mut self, header: &Header, change: impl Fn(&AtomicI32, i32)) -> Result<bool, Outside> {
         let Some(cell) = self.target(header, size_of::<i32>())? else { return Ok(false) };
-        if cell.addr() % size_of::<i32>() != 0 {
+        if !cell.addr().is_multiple_of(size_of::<i32>()) {
             return Err(Outside);
         }
         // SAFETY: the cell is aligned and lies in memory that is registered, which everybody uses atomically.
@@ -318,7 +318,7 @@ impl Inbox {
 
     /// The payload, where elements may be read: it comes as it stands in a message.
     fn align<'a>(&'a mut self, payload: &'a [u8]) -> &'a [u8] {
-        if payload.as_ptr().addr() % align_of::<u128>() == 0 {
+        if payload.as_ptr().addr().is_multiple_of(align_of::<u128>()) {
             return payload;
         }
         self.aligned.resize(payload.len().div_ceil(size_of::<u128>()), 0);
