@@ -9,9 +9,7 @@ use pld_test_ranks::{Hosts, Spread, why_no_namespaces};
 pub enum Link {
     /// Windows: all run on one host.
     Windows,
-    /// UCX over shared memory: hosts are only pretended, one for each rank.
-    SharedMemory,
-    /// UCX over TCP: likewise.
+    /// The loopback: hosts are only pretended, one for each rank.
     Loopback,
     /// Network namespaces with so many ranks each, and links between them.
     Network {
@@ -24,7 +22,7 @@ impl Link {
     fn spread(self) -> Spread {
         match self {
             Link::Windows => Spread::Together,
-            Link::SharedMemory | Link::Loopback => Spread::Apart,
+            Link::Loopback => Spread::Apart,
             Link::Network { ranks } => Spread::Namespaces { ranks },
         }
     }
@@ -41,10 +39,8 @@ impl Link {
 
     /// Lets UCX use this link in `command`, and nothing else.
     pub fn choose(self, command: &mut Command) {
-        match self {
-            Link::Windows => {}
-            Link::SharedMemory => _ = command.env("UCX_TLS", "shm,self"),
-            Link::Loopback | Link::Network { .. } => _ = command.env("UCX_TLS", "tcp,self"),
+        if self != Link::Windows {
+            command.env("UCX_TLS", "tcp,self");
         }
     }
 }

@@ -120,7 +120,7 @@ impl Peer {
         match link {
             Link::Windows => ranks <= CPUS || self.name != GREEDY.0 || series == GREEDY.1,
             Link::Network { .. } => self.name == OVER_LINKS || self.name == UCX,
-            Link::SharedMemory | Link::Loopback => self.name == UCX,
+            Link::Loopback => self.name == UCX,
         }
     }
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the MPI libraries that libpld is compared with, and builds mpi.c for each: target/peers/bin/NAME.
+# Installs the MPI libraries that libpld is compared with, and builds mpi.c for each: target/peers/bin/NAME; and UCX's own
+# benchmark.
 # Needs a C compiler and, for all but Debian's Open MPI 4, Python 3 with venv and pip. A library that cannot be had is
 # left out, and the benchmarks do without it.
 set -u
@@ -57,6 +58,12 @@ if venv intel impi-rt impi-devel; then
 else
   missing="$missing intel"
 fi
+
+# UCX's own benchmark.
+if ! command -v ucx_perftest >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  apt-get install -y -qq --no-install-recommends ucx-utils
+fi
+command -v ucx_perftest >/dev/null || missing="$missing ucx_perftest(apt-get_install_ucx-utils)"
 
 if [ -n "$missing" ]; then
   echo "not installed:$missing" >&2

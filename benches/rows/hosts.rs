@@ -14,8 +14,7 @@ const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
 /// Links between two ranks, by name.
-const LINKS: [(&str, Link); 3] =
-    [("shared_memory", Link::SharedMemory), ("loopback", Link::Loopback), ("network", Link::Network { ranks: 1 })];
+const LINKS: [(&str, Link); 2] = [("loopback", Link::Loopback), ("network", Link::Network { ranks: 1 })];
 
 /// Two hosts of two ranks.
 const PAIRS: Link = Link::Network { ranks: 2 };
@@ -33,8 +32,8 @@ pub fn rows() -> Vec<Row> {
 }
 
 fn puts(name: &str, link: Link) -> Vec<Row> {
-    let row = |what: &str, unit, measure: fn(&Bench, Link) -> Result<(), String>| {
-        Row::new(format!("hosts/{name}/{what}"), unit, move |bench| measure(bench, link)).ranks(2).over(link)
+    let row = |what: &str, unit, measure: fn(&Bench) -> Result<(), String>| {
+        Row::new(format!("hosts/{name}/{what}"), unit, measure).ranks(2).over(link)
     };
     let bandwidth = |what, bytes: usize, measure| {
         let row = row(what, Unit::GigabytesPerSecond, measure);
@@ -43,28 +42,22 @@ fn puts(name: &str, link: Link) -> Vec<Row> {
     let latency = row("put_notify_8", Unit::Microseconds, put_notify);
     vec![
         latency.peer("ucp_put_lat/8").target(Target::TimesBestPeer(1.3)),
-        bandwidth("put_bw_64k", 64 * KIB, |bench, link| put_bandwidth(bench, link, 64 * KIB)),
-        bandwidth("put_bw_1m", MIB, |bench, link| put_bandwidth(bench, link, MIB)),
+        bandwidth("put_bw_64k", 64 * KIB, |bench| put_bandwidth(bench, 64 * KIB)),
+        bandwidth("put_bw_1m", MIB, |bench| put_bandwidth(bench, MIB)),
     ]
 }
 
 /// What TCP does over the link is the limit.
-fn put_notify(bench: &Bench, link: Link) -> Result<(), String> {
+fn put_notify(bench: &Bench) -> Result<(), String> {
     let (rank, rounds) = (bench.rank(), bench.times(1000));
     let mut value = ping_pong(bench, rounds)?;
-    if link == Link::SharedMemory {
-        return bench.sample(&mut [(VALUE, &mut value)]);
-    }
     let mut connection = Connection::new(bench)?;
     bench.sample(&mut [(LIMIT, &mut || connection.trip(rank, rounds)), (VALUE, &mut value)])
 }
 
-fn put_bandwidth(bench: &Bench, link: Link, bytes: usize) -> Result<(), String> {
+fn put_bandwidth(bench: &Bench, bytes: usize) -> Result<(), String> {
     let (rank, times) = (bench.rank(), bench.times(copies(4 * bytes)));
     let mut value = stream(bench, bytes, times)?;
-    if link == Link::SharedMemory {
-        return bench.sample(&mut [(VALUE, &mut value)]);
-    }
     let (mut connection, mut data) = (Connection::new(bench)?, vec![1; bytes]);
     bench.sample(&mut [(LIMIT, &mut || connection.stream(rank, &mut data, times)), (VALUE, &mut value)])
 }

@@ -57,7 +57,7 @@ const FIELDS: [&str; 11] =
     ["best_peer", "limit", "max", "met", "min", "name", "ratio", "runs", "target", "unit", "value"];
 
 /// Rows that the documentation and the project's goals name.
-const ROWS: [&str; 35] = [
+const ROWS: [&str; 39] = [
     "limit/trip",
     "limit/memcpy_64m",
     "core/put_notify_8",
@@ -90,6 +90,10 @@ const ROWS: [&str; 35] = [
     "collectives/all_to_all_v/2/64",
     "collectives/broadcast/2/16384",
     "collectives/barrier/8",
+    "hosts/loopback/put_notify_8",
+    "hosts/network/put_bw_1m",
+    "hosts/network/allreduce_1024",
+    "hosts/network/moe_16",
     "check/allreduce",
     "check/moe",
     "check/moe_memory",
