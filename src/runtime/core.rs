@@ -76,6 +76,8 @@ pub(super) struct Core {
     reported: AtomicU64,
     /// Launches that have ended well since the beginning, or since the last recovery: the same on ranks that are equally far.
     pub(super) launches: AtomicU64,
+    /// Places of the present epoch where ranks have met by announcements.
+    pub(super) meetings: AtomicU32,
     /// Ranks are held up at random places.
     pub(super) shaken: bool,
     /// What the ranks of this process do is recorded.
@@ -137,6 +139,7 @@ impl Core {
             epoch: AtomicU64::new(0),
             reported: AtomicU64::new(0),
             launches: AtomicU64::new(0),
+            meetings: AtomicU32::new(0),
             tasks,
             shaken: options.chaos_seed != 0,
             trace,

@@ -4,7 +4,7 @@
 //! failure. A rank that reports a time-out asks the far ranks what they do; a thread of each process answers.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,6 +50,8 @@ enum Announcement {
     Leaving { rank: u32, launches: u64 },
     /// Yes.
     Follows { leaver: u32, rank: u32 },
+    /// A rank has come so far, see [`Core::come_to`].
+    Comes { rank: u32, mark: u64 },
 }
 
 /// What a rank wants to know of the others.
@@ -87,6 +89,10 @@ impl Announcement {
                 [3, *rank].into_iter().for_each(|value| body.put_u32(value));
                 body.put_u64(*launches);
             }
+            Self::Comes { rank, mark } => {
+                [5, *rank].into_iter().for_each(|value| body.put_u32(value));
+                body.put_u64(*mark);
+            }
             Self::Follows { leaver, rank } => [4, *leaver, *rank].into_iter().for_each(|value| body.put_u32(value)),
             Self::Answer { asker, number, answer } => {
                 let Answer { rank, stance, what } = answer;
@@ -115,6 +121,10 @@ impl Announcement {
                 Self::Leaving { rank, launches: reader.u64()? }
             }
             4 => Self::Follows { leaver: number()?, rank: number()? },
+            5 => {
+                let rank = number()?;
+                Self::Comes { rank, mark: reader.u64()? }
+            }
             _ => {
                 let (asker, number, rank, stance) = (number()?, number()?, number()?, number()?);
                 let stance = [Stance::Waits, Stance::Late, Stance::Ended].into_iter().find(|s| *s as u32 == stance);
@@ -143,13 +153,21 @@ struct Heard {
 pub(super) struct Ear {
     board: Arc<Board>,
     rank: u32,
+    /// How far each rank has come.
+    marks: Box<[AtomicU64]>,
     heard: Mutex<Heard>,
     changed: Condvar,
 }
 
 impl Ear {
     pub(super) fn new(board: &Arc<Board>, rank: u32) -> Arc<Self> {
-        Arc::new(Self { board: board.clone(), rank, heard: Mutex::default(), changed: Condvar::new() })
+        let (board, marks) = (board.clone(), board.far().iter().map(|_| AtomicU64::new(0)).collect());
+        Arc::new(Self { board, rank, marks, heard: Mutex::default(), changed: Condvar::new() })
+    }
+
+    /// All ranks have come so far.
+    pub(super) fn all_at(&self, mark: u64) -> bool {
+        self.marks.iter().all(|at| at.load(Ordering::Acquire) >= mark)
     }
 
     fn heard(&self) -> MutexGuard<'_, Heard> {
@@ -183,6 +201,12 @@ impl Ear {
             }
             Announcement::Leaving { rank, launches } if rank != self.rank => {
                 self.heard().leavers.push((rank, launches));
+            }
+            Announcement::Comes { rank, mark } => {
+                if let Some(at) = self.marks.get(rank as usize) {
+                    at.fetch_max(mark, Ordering::AcqRel);
+                }
+                self.board.wake_all();
             }
             Announcement::Follows { leaver, rank } if leaver == self.rank => self.heard().following.push(rank),
             Announcement::Question(_)
@@ -318,6 +342,16 @@ impl Core {
         Err(Error::new(ErrorKind::Timeout, "far ranks have not taken in what was sent to them"))
     }
 
+    /// Tells that this rank has come to the next place where ranks meet by announcements, and returns its mark. Failures
+    /// are announced too, so whoever has passed such a place and fails later fails later for all.
+    pub(super) fn come_to(&self, far: &dyn FarRanks) -> Result<u64> {
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        let meeting = self.meetings.fetch_add(1, Ordering::Relaxed) + 1;
+        let mark = epoch << 32 | u64::from(meeting);
+        far.announce(&Announcement::Comes { rank: self.local.start, mark }.encode())?;
+        Ok(mark)
+    }
+
     /// Leaves far ranks: they know how far this one is before they hear that it has left.
     pub(super) fn leave_far(&self) {
         let Some(far) = self.far() else { return };
@@ -430,6 +464,7 @@ mod tests {
             Announcement::Answer { asker: 4, number: 5, answer },
             Announcement::Leaving { rank: 6, launches: 1 << 35 },
             Announcement::Follows { leaver: 6, rank: 2 },
+            Announcement::Comes { rank: 1, mark: 3 << 32 | 4 },
         ] {
             assert_eq!(Announcement::decode(&announcement.encode()), Ok(announcement));
         }

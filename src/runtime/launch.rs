@@ -44,17 +44,32 @@ impl Executable {
         }
         let _turn = core.take(Step::Reset(image))?;
         let (launches, resets) = (image.windows.launches(), image.windows.begin_reset());
-        // Far ranks are told no more often than they need to know, and zero what they are told is done with.
-        if let Err(error) = core.reach_far(core.meeting_deadline()) {
-            core.fail(core.local.start, &error);
-        }
-        core.local.clone().for_each(|rank| image.windows.tell(rank));
         let pass = |ready: &dyn Fn() -> bool| {
             pass_gate(core, image, core.local.start, launches, "to reset the windows", RESET_SLICE, ready)
         };
-        let passed = pass(&|| image.windows.all_done(launches)) && {
-            core.local.clone().for_each(|rank| image.windows.zero(core, rank, resets));
-            pass(&|| image.windows.all_zeroed(resets))
+        let zero = || core.local.clone().for_each(|rank| image.windows.zero(core, rank, resets));
+        let passed = match core.far() {
+            None => {
+                pass(&|| image.windows.all_done(launches)) && {
+                    zero();
+                    pass(&|| image.windows.all_zeroed(resets))
+                }
+            }
+            Some(far) => {
+                let meet = || match core.come_to(far) {
+                    Ok(mark) => pass(&|| core.ear.as_ref().is_none_or(|ear| ear.all_at(mark))),
+                    Err(error) => {
+                        core.fail(core.local.start, &error);
+                        false
+                    }
+                };
+                // What a rank has sent is there before it says that it has come here.
+                let sent = core.reach_far(core.meeting_deadline()).inspect_err(|e| core.fail(core.local.start, e));
+                sent.is_ok() && meet() && {
+                    zero();
+                    meet()
+                }
+            }
         };
         core.conclude(passed)
     }

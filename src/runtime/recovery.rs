@@ -122,6 +122,7 @@ impl Core {
             windows.recovered(self, repair);
         }
         self.launches.store(0, Ordering::Relaxed);
+        self.meetings.store(0, Ordering::Relaxed);
         self.epoch.store(self.epoch.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Ok(())
     }

@@ -265,7 +265,7 @@ fn killed() {
             let mut job = four(scenario, victim);
             job.kill(victim);
             for rank in (0..4).filter(|rank| *rank != victim) {
-                let message = format!("rank {victim} died: its connection has ended");
+                let message = format!("rank {victim} died: its process ended without leaving the world");
                 assert_eq!(job.outcome(rank).failed("PeerLost"), message);
             }
             assert_eq!(job.outcome(victim), Outcome::Killed(9));

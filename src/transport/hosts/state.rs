@@ -311,7 +311,7 @@ impl State {
 
 fn obituary(rank: u32, broken: Broken) -> String {
     match broken {
-        Broken::Ended => format!("rank {rank} died: its connection has ended"),
+        Broken::Ended => format!("rank {rank} died: its process ended without leaving the world"),
         Broken::Because(why) => format!("rank {rank} is lost: {why}"),
     }
 }
