@@ -190,7 +190,8 @@ impl Ear {
                 self.board.record().publish(rank, &error, epoch);
                 self.board.wake_all();
             }
-            Announcement::Question(question) if question.asker != self.rank => {
+            // Others see for themselves.
+            Announcement::Question(question) if self.board.is_far(question.asker) => {
                 self.heard().questions.push_back(question);
             }
             Announcement::Answer { asker, number, answer } if asker == self.rank => {

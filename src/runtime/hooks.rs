@@ -15,6 +15,7 @@ use super::trace::{Kind, ticks};
 use super::traffic::{self, Traffic};
 use super::wait::SLICE;
 use crate::codegen::cpu::abi::{Exit, FarHooks, Frame, Hooks, Report, SUBMIT_FAILED, View};
+use crate::transport::far::LOST;
 
 /// The hooks of every executable.
 pub(super) const HOOKS: Hooks = Hooks {
@@ -64,7 +65,7 @@ pub(super) struct Cmp;
 impl Cmp {
     pub(super) const EQ: u32 = 0;
     pub(super) const GE: u32 = 1;
-    /// Equal; the cell is no signal but the number of transfers under way.
+    /// None under way, or one lost; the cell is no signal but the number of transfers.
     pub(super) const TRANSFERS: u32 = 2;
 }
 
@@ -86,7 +87,11 @@ impl Pending {
     pub(super) fn compares(&self) -> bool {
         // SAFETY: a cell of this rank's windows, which are mapped while the launch runs.
         let value = unsafe { (*self.cell).load(Ordering::Acquire) };
-        if self.cmp == Cmp::GE { value >= self.expected } else { value == self.expected }
+        match self.cmp {
+            Cmp::GE => value >= self.expected,
+            Cmp::TRANSFERS => value == 0 || value & LOST != 0,
+            _ => value == self.expected,
+        }
     }
 
     /// The same, for others to read.

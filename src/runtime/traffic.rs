@@ -3,13 +3,14 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicI32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
 use super::aligned::Aligned;
 use super::hooks::{Cmp, Context, Pending, context, guarded};
 use crate::codegen::cpu::abi::{Combination, Frame, Transfer};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::transport::far::{Change, FarMemory, Pending as Count, Rows};
 
 /// Most regions of memory of this process that transfers of a task under way use.
@@ -75,15 +76,30 @@ impl Traffic {
 
     fn settle_one(&self, context: &Context, count: &Count, site: u32) -> bool {
         let pending = Pending { cell: count.as_ptr(), expected: 0, cmp: Cmp::TRANSFERS, site };
-        count.none() || context.wait_for(pending)
+        count.none() || context.wait_for(pending) && (!count.lost() || self.give_up(context))
+    }
+
+    /// A far rank has gone before this one had read what it has: the launch fails, for a better reason if there is one.
+    fn give_up(&self, context: &Context) -> bool {
+        let (core, rank) = (context.core, context.rank);
+        let deadline = Instant::now() + core.far().map_or(Duration::ZERO, |far| far.silence());
+        while !core.failed() && Instant::now() < deadline {
+            if core.check_peers(context.image, context.launch) {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let message = format!("a far rank left the world before rank {rank} had read what it has");
+        core.fail(rank, &Error::new(ErrorKind::PeerLost, message));
+        false
     }
 
     /// After a failure: waits until nothing uses memory of this process any more. What is for ranks that are lost ends by
     /// itself.
     pub(super) fn quiesce(&self, context: &Context) {
         let Some(far) = context.core.far() else { return };
-        let deadline = std::time::Instant::now() + 2 * far.silence();
-        crate::transport::far::progress_until(far, deadline, || self.none());
+        let deadline = Instant::now() + 2 * far.silence();
+        crate::transport::far::progress_until(far, deadline, || self.outgoing.idle() && self.incoming.idle());
     }
 }
 

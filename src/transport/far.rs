@@ -79,7 +79,8 @@ pub enum News {
 
 /// Symmetric memory at far ranks. Transfers move rows; `near` memory is this process's, `offset` counts from the
 /// beginning of the far rank's part. The counter is one higher until near memory may be used again: for a get, until the
-/// bytes are there. What is for a rank that is lost is dropped, and counted down.
+/// bytes are there. What is for a rank that is lost is dropped, and counted down; a get that will not be answered is said to
+/// be lost.
 pub trait FarMemory: Send + Sync + fmt::Debug {
     /// Writes to a far rank.
     ///
@@ -145,6 +146,9 @@ pub struct Accumulator {
     pub add: unsafe extern "C" fn(*mut u8, usize, *const u8, usize, usize, usize),
 }
 
+/// Set in the number of [`Pending`] transfers when one was lost.
+pub const LOST: i32 = 1 << 30;
+
 /// Transfers whose near memory is in use.
 #[derive(Debug, Default)]
 pub struct Pending(AtomicI32);
@@ -160,7 +164,23 @@ impl Pending {
         self.0.fetch_sub(1, Ordering::Release);
     }
 
-    /// There are none.
+    /// One less, and its bytes will never come.
+    pub fn lose(&self) {
+        self.0.fetch_or(LOST, Ordering::Relaxed);
+        self.end();
+    }
+
+    /// One was lost. For ever: the world cannot go on.
+    pub fn lost(&self) -> bool {
+        self.0.load(Ordering::Acquire) & LOST != 0
+    }
+
+    /// None uses memory any more, lost ones or not.
+    pub fn idle(&self) -> bool {
+        self.0.load(Ordering::Acquire) & !LOST == 0
+    }
+
+    /// There are none, and none was lost.
     pub fn none(&self) -> bool {
         self.0.load(Ordering::Acquire) == 0
     }

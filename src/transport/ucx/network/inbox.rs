@@ -161,7 +161,7 @@ impl Inbox {
         self.answers.retain(|get| get.from != rank);
         self.gets.retain(|_, get| {
             if get.rank == rank {
-                get.pending.end();
+                get.pending.lose();
             }
             get.rank != rank
         });
@@ -256,9 +256,10 @@ impl Inbox {
             unsafe { get.rows.scatter(get.near, position, payload) };
             get.left = get.left.saturating_sub(payload.len());
         }
-        if get.left == 0 || header.kind() == Some(Kind::Refuse) {
+        let refused = header.kind() == Some(Kind::Refuse);
+        if get.left == 0 || refused {
             let get = self.gets.remove(&header.token).expect("just found");
-            get.pending.end();
+            if refused { get.pending.lose() } else { get.pending.end() }
         }
     }
 

@@ -32,6 +32,10 @@ use super::super::Mapping;
 use super::super::far::{Accumulator, FarMemory};
 use crate::error::{Error, ErrorKind, Result};
 
+/// So long only networks are looked for that tell of losses; without them, as over shared memory alone, processes hear of
+/// losses from each other.
+const FINDING: Duration = Duration::from_millis(300);
+
 /// Options of [`Network::open`].
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -98,9 +102,10 @@ impl Network {
     pub fn connect(&self, addresses: &[Option<Vec<u8>>], deadline: Instant) -> Result<()> {
         let far = (0..).zip(addresses).filter_map(|(rank, address)| Some((rank, address.as_deref()?)));
         let far: Vec<(u32, &[u8])> = far.collect();
+        let begin = Instant::now();
         for (rank, address) in &far {
             // A worker that has just been made may not be found yet.
-            while !self.with(|traffic| traffic.connect(*rank, address))? {
+            while !self.with(|traffic| traffic.connect(*rank, address, begin.elapsed() > FINDING))? {
                 if Instant::now() >= deadline {
                     return Err(Error::new(ErrorKind::Timeout, format!("OpenUCX finds no way to rank {rank}")));
                 }

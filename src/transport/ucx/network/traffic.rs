@@ -99,9 +99,9 @@ impl Traffic {
         self.boxes.len()
     }
 
-    /// Connects to a rank; false if it is not there yet.
-    pub fn connect(&mut self, rank: u32, address: &[u8]) -> Result<bool> {
-        let connected = self.worker.connect(rank, address)?;
+    /// Connects to a rank, see [`Worker::connect`]; false if it is not there yet.
+    pub fn connect(&mut self, rank: u32, address: &[u8], mute: bool) -> Result<bool> {
+        let connected = self.worker.connect(rank, address, mute)?;
         // It may have asked already.
         self.worker.inbox().stirred |= connected;
         self.worker.inbox().peers[rank as usize].far |= connected;
@@ -224,12 +224,12 @@ impl Traffic {
 
     /// Reads from a far rank.
     pub fn get(&mut self, header: Header, get: Get) {
-        if self.lost(get.rank) {
-            return;
+        get.pending.begin();
+        if self.lost(get.rank) || self.worker.inbox().peers[get.rank as usize].left {
+            return get.pending.lose();
         }
         self.gets += 1;
         let (rank, token) = (get.rank, self.gets);
-        get.pending.begin();
         self.worker.inbox().gets.insert(token, get);
         self.submit(rank, Order::bare(Header { token, ..header }), None);
     }

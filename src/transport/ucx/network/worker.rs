@@ -117,8 +117,10 @@ impl Worker {
         self.desk
     }
 
-    /// Connects to a rank. A worker that has just been made may not be found at once: false then.
-    pub fn connect(&mut self, rank: u32, address: &[u8]) -> Result<bool> {
+    /// Connects to a rank. A worker that has just been made may not be found at once: false then. Not every network tells of
+    /// the loss of the other end, which is only accepted if `mute`.
+    pub fn connect(&mut self, rank: u32, address: &[u8], mute: bool) -> Result<bool> {
+        let mode = if mute { UCP_ERR_HANDLING_MODE_NONE } else { UCP_ERR_HANDLING_MODE_PEER };
         let watch = Box::into_raw(Box::new(Watch { desk: self.desk, rank }));
         self.watches.push(watch);
         let params = ucp_ep_params_t {
@@ -128,7 +130,7 @@ impl Worker {
                     | UCP_EP_PARAM_FIELD_ERR_HANDLER,
             ),
             address: address.as_ptr().cast(),
-            err_mode: UCP_ERR_HANDLING_MODE_PEER,
+            err_mode: mode,
             err_handler: ucp_err_handler_t { cb: Some(lost), arg: watch.cast() },
             user_data: null_mut(),
             flags: 0,
