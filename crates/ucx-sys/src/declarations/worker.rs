@@ -103,9 +103,9 @@ pub struct ucp_worker_params_t {
 
 /// How mistakes of endpoints are handled.
 pub type ucp_err_handling_mode_t = c_uint;
-/// A function is told when the other side is lost.
-/// Failures of the other end are not told.
+/// Nobody is told when the other side is lost.
 pub const UCP_ERR_HANDLING_MODE_NONE: ucp_err_handling_mode_t = 0;
+/// A function is told when the other side is lost.
 pub const UCP_ERR_HANDLING_MODE_PEER: ucp_err_handling_mode_t = 1;
 
 /// Who is told when the other side is lost.
