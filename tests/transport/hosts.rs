@@ -119,6 +119,11 @@ fn a_launcher_without_an_address() {
     let slurm = "Slurm has started ranks on other hosts (SLURM_NNODES is 2)";
     let message = format!("{slurm}, so PLD_ADDRESS=HOST:PORT must say where rank 0 listens");
     all_fail(&mut job, "InvalidArgument", &message);
+    let mut job = Job::over(Spread::Together).with("REACH", "shm");
+    for rank in ["0", "1"] {
+        job.spawn("meet_hosts", [("SLURM_PROCID", rank), ("SLURM_NTASKS", "2"), ("SLURM_NNODES", "2")]);
+    }
+    all_fail(&mut job, "Unsupported", &format!("{slurm}; shm is for one host"));
 }
 
 /// The secret may be in a file that nobody else can read.

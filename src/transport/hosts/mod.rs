@@ -88,7 +88,7 @@ impl Meeting<'_> {
             Ok(Greeting::OtherSecret) => "a world with a different secret",
             _ => "another program",
         };
-        Error::new(ErrorKind::Io, format!("{address} is in use: {found} listens there"))
+        Error::new(ErrorKind::Io, format!("{address} is in use: {found} listens there already"))
     }
 }
 

@@ -406,14 +406,14 @@ fn a_port_that_is_in_use() {
     let (program, address) = listener();
     let first = Guest::new(0, 2);
     let error = first.meeting(|meeting| meeting.at(&address)).map(|_| ()).unwrap_err();
-    let expected = format!("{address} is in use: another program listens there");
+    let expected = format!("{address} is in use: another program listens there already");
     assert_eq!(error, Error::new(ErrorKind::Io, expected));
     // Another world, and another rank 0 of this one.
     std::thread::scope(|scope| {
         let host = scope.spawn(|| Guest::new(0, 2).host(program, &address).map(|_| ()).unwrap_err());
         let other = Guest { secret: Secret::from_bytes(b"another secret of it"), ..Guest::new(0, 2) };
         let error = other.meeting(|meeting| meeting.at(&address)).map(|_| ()).unwrap_err();
-        let expected = format!("{address} is in use: a world with a different secret listens there");
+        let expected = format!("{address} is in use: a world with a different secret listens there already");
         assert_eq!(error, Error::new(ErrorKind::Io, expected));
         let error = first.meeting(|meeting| meeting.at(&address)).map(|_| ()).unwrap_err();
         let expected = Error::new(ErrorKind::Mismatch, "rank 0 is there twice: processes 100 and 100");
