@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use pld_sync::{Horizon, Progress, Rotation};
+use rustix::process::{Pid, getpid};
 
 use super::core::Core;
 use super::line::Line;
@@ -39,6 +40,8 @@ pub(super) struct Windows {
     header: usize,
     /// Progress on its way to far ranks.
     told: Arc<Pending>,
+    /// The process that has made them.
+    owner: Pid,
     rotation: Rotation,
     /// One a rank of this process, of which `first` is the first.
     horizons: Box<[Horizon]>,
@@ -63,6 +66,10 @@ struct OnCards {
 /// Far ranks may still want to know how far this one has come.
 impl Drop for Windows {
     fn drop(&mut self) {
+        // A forked child does not speak for the rank.
+        if getpid() != self.owner {
+            return;
+        }
         (self.first..).zip(&self.horizons).for_each(|(rank, _)| self.tell(rank));
     }
 }
@@ -136,6 +143,7 @@ impl Windows {
             far: far.into(),
             header,
             told: Arc::default(),
+            owner: getpid(),
             rotation,
             horizons,
             first,

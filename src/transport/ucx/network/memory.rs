@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustix::process::{Pid, getpid};
+
 use super::Network;
 use super::frame::{Header, Kind, Region};
 use super::inbox::Get;
@@ -15,12 +17,14 @@ use crate::transport::far::{Change, FarMemory, Pending, Rows};
 pub struct NetworkMemory {
     network: Arc<Network>,
     id: u32,
+    /// The process that has made it; a forked child does not speak for the rank.
+    owner: Pid,
 }
 
 impl NetworkMemory {
     pub fn new(network: Arc<Network>, id: u32, kept: Kept) -> Self {
         network.with(|traffic| traffic.register(id, kept));
-        Self { network, id }
+        Self { network, id, owner: getpid() }
     }
 
     /// A header for a transfer whose rows at the far rank are `rows`.
@@ -86,6 +90,8 @@ impl FarMemory for NetworkMemory {
 
 impl Drop for NetworkMemory {
     fn drop(&mut self) {
-        self.network.with(|traffic| traffic.release(self.id));
+        if getpid() == self.owner {
+            self.network.with(|traffic| traffic.release(self.id));
+        }
     }
 }
