@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use pld_sync::Bell;
 
+use super::announcement::{Announcement, Answer, Question};
 use super::control::Board;
 use super::core::Core;
 use super::report::{self, Stance};
@@ -17,7 +18,6 @@ use super::wait::SLICE;
 use crate::codegen::cpu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transport::far::{Accumulator, FarRanks, Listener, News, progress_until};
-use crate::transport::wire::{Put, Reader, decode_error, encode_error};
 
 /// How long a rank that reports a time-out waits for what the others say of themselves.
 const ANSWERS: Duration = Duration::from_millis(500);
@@ -35,104 +35,6 @@ const SPINNING: Duration = Duration::from_micros(50);
 pub(super) fn accumulators() -> &'static [Accumulator] {
     static ALL: std::sync::OnceLock<Vec<Accumulator>> = std::sync::OnceLock::new();
     ALL.get_or_init(|| cpu::accumulators().map(|(size, add)| Accumulator { size, add }).collect())
-}
-
-/// What processes announce.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Announcement {
-    /// A launch has failed, or the world.
-    Failure { rank: u32, epoch: u64, error: Error },
-    /// What do you do about a launch of an executable?
-    Question(Question),
-    /// This.
-    Answer { asker: u32, number: u32, answer: Answer },
-    /// A rank that has done so many launches wants to leave: has everybody else done as many, and read what it has?
-    Leaving { rank: u32, launches: u64 },
-    /// Yes.
-    Follows { leaver: u32, rank: u32 },
-    /// A rank has come so far, see [`Core::come_to`].
-    Comes { rank: u32, mark: u64 },
-}
-
-/// What a rank wants to know of the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Question {
-    asker: u32,
-    number: u32,
-    image: u32,
-    launch: u64,
-}
-
-/// What a far rank does, in its own words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) rank: u32,
-    pub(super) stance: Stance,
-    pub(super) what: String,
-}
-
-impl Announcement {
-    fn encode(&self) -> Vec<u8> {
-        let mut body = Vec::new();
-        match self {
-            Self::Failure { rank, epoch, error } => {
-                body.put_u32(0);
-                body.put_u32(*rank);
-                body.put_u64(*epoch);
-                body.put_bytes(&encode_error(error));
-            }
-            Self::Question(Question { asker, number, image, launch }) => {
-                [1, *asker, *number, *image].into_iter().for_each(|value| body.put_u32(value));
-                body.put_u64(*launch);
-            }
-            Self::Leaving { rank, launches } => {
-                [3, *rank].into_iter().for_each(|value| body.put_u32(value));
-                body.put_u64(*launches);
-            }
-            Self::Comes { rank, mark } => {
-                [5, *rank].into_iter().for_each(|value| body.put_u32(value));
-                body.put_u64(*mark);
-            }
-            Self::Follows { leaver, rank } => [4, *leaver, *rank].into_iter().for_each(|value| body.put_u32(value)),
-            Self::Answer { asker, number, answer } => {
-                let Answer { rank, stance, what } = answer;
-                [2, *asker, *number, *rank, *stance as u32].into_iter().for_each(|value| body.put_u32(value));
-                body.put_bytes(what.as_bytes());
-            }
-        }
-        body
-    }
-
-    fn decode(body: &[u8]) -> Result<Self> {
-        let mut reader = Reader(body);
-        let kind = reader.u32()?;
-        let mut number = || reader.u32();
-        Ok(match kind {
-            0 => {
-                let rank = number()?;
-                Self::Failure { rank, epoch: reader.u64()?, error: decode_error(reader.bytes()?) }
-            }
-            1 => {
-                let (asker, number, image) = (number()?, number()?, number()?);
-                Self::Question(Question { asker, number, image, launch: reader.u64()? })
-            }
-            3 => {
-                let rank = number()?;
-                Self::Leaving { rank, launches: reader.u64()? }
-            }
-            4 => Self::Follows { leaver: number()?, rank: number()? },
-            5 => {
-                let rank = number()?;
-                Self::Comes { rank, mark: reader.u64()? }
-            }
-            _ => {
-                let (asker, number, rank, stance) = (number()?, number()?, number()?, number()?);
-                let stance = [Stance::Waits, Stance::Late, Stance::Ended].into_iter().find(|s| *s as u32 == stance);
-                let answer = Answer { rank, stance: stance.unwrap_or(Stance::Late), what: reader.string()? };
-                Self::Answer { asker, number, answer }
-            }
-        })
-    }
 }
 
 /// What a process has heard and not yet dealt with.
@@ -448,26 +350,5 @@ impl<'a> Attended<'a> {
 impl Drop for Attended<'_> {
     fn drop(&mut self) {
         self.0.unattend();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn announcements_survive_their_way() {
-        let error = Error::new(ErrorKind::OutOfBounds, "rank 3: far out");
-        let answer = Answer { rank: 7, stance: Stance::Ended, what: "has ended launch 2".into() };
-        for announcement in [
-            Announcement::Failure { rank: 3, epoch: 1 << 33, error },
-            Announcement::Question(Question { asker: 1, number: 2, image: 3, launch: 1 << 40 }),
-            Announcement::Answer { asker: 4, number: 5, answer },
-            Announcement::Leaving { rank: 6, launches: 1 << 35 },
-            Announcement::Follows { leaver: 6, rank: 2 },
-            Announcement::Comes { rank: 1, mark: 3 << 32 | 4 },
-        ] {
-            assert_eq!(Announcement::decode(&announcement.encode()), Ok(announcement));
-        }
     }
 }

@@ -9,6 +9,7 @@
 //! recovers from that, unless the world has ended: a rank was lost, or somebody aborted.
 
 mod aligned;
+mod announcement;
 mod args;
 mod callback;
 mod cards;
