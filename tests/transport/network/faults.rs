@@ -43,7 +43,7 @@ fn killed(process: &Rank) -> Result<String> {
         end.network.unattend();
         assert_eq!(end.broken.lock().unwrap()[0].0, 1);
         // Nothing waits for it any more.
-        end.progress_until(|| end.pending.none());
+        end.progress_until(|| end.pending.idle());
         end.reach();
         end.memory().change(2, cell(1), Change::Set(5));
         end.reach();
