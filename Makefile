@@ -32,7 +32,7 @@ test: lint test-rust test-hccl-sys test-ucx-sys test-loom test-c test-cpp test-v
 	@echo "all tests passed"
 
 setup:
-	scripts/setup.sh cmake g++ pkg-config nm valgrind ucx
+	scripts/setup.sh cmake g++ pkg-config nm valgrind
 
 package: setup
 	$(CARGO) build --release --locked -p pld --lib -p pld-tool --bin pld
@@ -45,6 +45,7 @@ lint: setup
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
 test-rust: setup
+	scripts/setup.sh ucx
 	$(CARGO) build --workspace
 	$(CARGO) $(NEXTEST) --workspace
 
@@ -76,6 +77,7 @@ test-loom:
 
 # The C interface as a user meets it: against the installed package.
 test-c: package
+	scripts/setup.sh ucx
 	tests/cann_sim/toolkit.sh target/cann_sim
 	cmake -S tests/c -B target/tests-c $(CONSUME) >/dev/null
 	cmake --build target/tests-c -j $(JOBS)
@@ -86,7 +88,7 @@ test-c: package
 
 # The C++ layer, likewise, with two compilers.
 test-cpp: package
-	scripts/setup.sh clang++
+	scripts/setup.sh clang++ ucx
 	for compiler in g++ clang++; do \
 	  cmake -S tests/cpp -B target/tests-cpp/$$compiler -DCMAKE_CXX_COMPILER=$$compiler -DCMAKE_PREFIX_PATH=$(PREFIX) >/dev/null && \
 	  cmake --build target/tests-cpp/$$compiler -j $(JOBS) >/dev/null && \
@@ -106,10 +108,12 @@ python: package
 	bindings/python-cffi/install.sh
 
 test-python: python
+	scripts/setup.sh ucx
 	bindings/python-cffi/test.sh
 
 # Every command and every program that a document shows; and that the reference has no warnings.
 test-docs: package docs
+	scripts/setup.sh ucx
 	PATH="$(PREFIX)/bin:$$PATH" scripts/run-docs.sh README.md docs/*.md docs/tutorial/*.md
 
 bench: setup
