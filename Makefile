@@ -45,7 +45,7 @@ lint: setup
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
 test-rust: setup
-	scripts/setup.sh ucx
+	scripts/setup.sh ucx ip
 	$(CARGO) build --workspace
 	$(CARGO) $(NEXTEST) --workspace
 

@@ -14,6 +14,7 @@ package_of() {
         venv) echo python3-venv ;;
         ucx) echo libucx0 ;;
         ucx-headers) echo libucx-dev ;;
+        ip) echo iproute2 ;;
         *) echo "$1" ;;
     esac
 }
