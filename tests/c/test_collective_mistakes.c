@@ -117,7 +117,7 @@ static void unknown_combination_of_rows(pld_program_t *p, pld_tensor_t x, pld_te
 static void unknown_mode(pld_program_t *p, pld_tensor_t x, pld_tensor_t w, pld_tensor_t v) {
   pld_collective_options_t o = pld_collective_defaults();
   (void)x, (void)v;
-  o.mode = 5;
+  o.mode = 6;
   pld_allreduce(p, w, PLD_COMBINE_SUM, &o);
 }
 static void ring_of_a_broadcast(pld_program_t *p, pld_tensor_t x, pld_tensor_t w, pld_tensor_t v) {
@@ -196,7 +196,7 @@ static void refusals(void) {
   } cases[] = {
       {unknown_combination, "PLD-B008", "combination 0 is unknown"},
       {unknown_combination_of_rows, "PLD-B008", "combination 5 is unknown"},
-      {unknown_mode, "PLD-B008", "collective mode 5 is unknown"},
+      {unknown_mode, "PLD-B008", "collective mode 6 is unknown"},
       {ring_of_a_broadcast, "PLD-V099", "broadcast has no mode ring"},
       {cores_in_a_task, "PLD-V100", "all_to_all on 2 cores"},
       {garbage_size, "PLD-B008", "struct_size is 3"},
