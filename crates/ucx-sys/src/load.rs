@@ -114,7 +114,7 @@ impl Ucx {
         // SAFETY: the function of this name, which has this type in all versions of UCX 1.
         unsafe { quiet::hush(ucs.function("ucs_global_opts_set_value")?) };
         // UCX has threads and handlers of its own: it cannot be unloaded.
-        std::mem::forget((ucs, ucp));
+        std::mem::forget((ucs.1, ucp.1));
         Ok(ucx)
     }
 }
