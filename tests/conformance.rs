@@ -558,6 +558,11 @@ fn over_hosts_by_tcp(nranks: u32) {
     spread(Job::over(Spread::Apart).with("UCX_TLS", "tcp,self"), nranks);
 }
 
+/// The same, with nothing but OpenUCX's shared memory.
+fn over_hosts_by_shared_memory(nranks: u32) {
+    spread(Job::over(Spread::Apart).with("UCX_TLS", "shm,self"), nranks);
+}
+
 /// Two processes a host.
 fn over_pairs(nranks: u32) {
     spread(Job::over(Spread::Pairs), nranks);
@@ -638,6 +643,8 @@ suite! {
     hosts_8: over_hosts(8);
     hosts_by_tcp_2: over_hosts_by_tcp(2);
     hosts_by_tcp_4: over_hosts_by_tcp(4);
+    hosts_by_shared_memory_2: over_hosts_by_shared_memory(2);
+    hosts_by_shared_memory_4: over_hosts_by_shared_memory(4);
     hosts_of_pairs_4: over_pairs(4);
     namespaces_2: over_namespaces(4);
     namespaces_4: over_namespaces(8);
